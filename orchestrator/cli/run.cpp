@@ -27,12 +27,17 @@ namespace hpo::commands {
 
 namespace {
 
-/// Names the earlier studies from which a new one could learn.
-void offer_warm_start(const Study& study) {
+/// Names the earlier studies from which a new one learns by `warm_start: auto`, or from which it could.
+void tell_warm_start(const Study& study) {
     std::error_code ignored;
     if (std::filesystem::exists(study_folder(study.name).database(), ignored)) return;
-    if (const std::string offer = warm_start_offer(study); !offer.empty())
+    if (study.warm_start_auto) {
+        const std::string names = names_of_alike(study);
+        std::fprintf(stderr, "hpo: warm_start: auto %s\n",
+                     names.empty() ? "finds no earlier study like this one" : ("learns from " + names).c_str());
+    } else if (const std::string offer = warm_start_offer(study); view::is_terminal(STDERR_FILENO) && !offer.empty()) {
         std::fprintf(stderr, "hpo: earlier studies are like this one: %s\n", offer.c_str());
+    }
 }
 
 /// Refuses studies that cannot run, and prints warnings about others.
@@ -46,7 +51,7 @@ void examine(const RunArguments& arguments, const Study& study, const RunPlace& 
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
-    if (!arguments.quiet && !arguments.json && view::is_terminal(STDERR_FILENO)) offer_warm_start(study);
+    if (!arguments.quiet && !arguments.json) tell_warm_start(study);
     refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
 }
 

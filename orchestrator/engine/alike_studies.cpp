@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
-#include "hpo/dimension_value.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/script/syntax/interpreter.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -18,30 +20,47 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_looked_at = 200;  // some milliseconds each
 
-/// Returns the file that a script's command runs, or its words before the first placeholder if it names no file.
-std::string program_of(const ScriptWorker& script) {
+/// Returns the words of a command that say which program trains, with absolute paths: the script or module that Python
+/// runs, or all words before the first option or placeholder. Returns nothing if relative paths may belong to another
+/// folder: a stored study whose home is its user's current folder does not say which one that was, unless the folder of
+/// all studies lies below it.
+std::optional<std::vector<std::string>> program_of(const ScriptWorker& script) {
+    const auto interpreter = script::interpreter_arguments(script.command);
+    std::vector<std::string> words;
+    for (std::size_t i = interpreter.value_or(0); i < script.command.size(); ++i) {
+        const std::string& word = script.command[i];
+        const bool names_module = interpreter && words.empty() && word.starts_with('-');
+        if (!names_module && (word.starts_with('-') || word.find('{') != std::string::npos)) break;
+        words.push_back(word);
+        if (interpreter && !names_module) break;
+    }
     const fs::path home = script.home.empty() ? fs::current_path() : fs::path(script.home);
-    std::string words;
-    for (const std::string& word : script.command) {
-        if (word.find('{') != std::string::npos) break;
-        std::error_code ignored;
+    for (std::string& word : words) {
         const fs::path file = (home / word).lexically_normal();
-        if (fs::is_regular_file(file, ignored)) return file.string();
-        words += word + '\n';
+        std::error_code ignored;
+        if (!fs::is_regular_file(file, ignored)) continue;
+        const bool known = !script.home.empty() || fs::path(word).is_absolute() || runs_folder().is_relative();
+        if (!known) return std::nullopt;
+        word = file.string();
     }
     return words;
 }
 
+/// Returns the type of the native worker's models, or nothing if the study searches it.
+std::optional<Value> model_of(const Study& study) {
+    const WorkerKey& key = *find_worker_key("type");
+    for (const Dimension& dimension : study.space)
+        if (dimension.name == key.name) return std::nullopt;
+    const auto fixed = study.fixed.find(std::string(key.name));
+    return fixed != study.fixed.end() ? fixed->second : default_value(key);
+}
+
 bool same_worker(const Study& one, const Study& other) {
     if (one.worker.index() != other.worker.index()) return false;
-    if (one.native()) {
-        const auto model = [](const Study& study) {
-            const auto found = study.fixed.find("model.type");
-            return found != study.fixed.end() ? to_text(found->second) : std::string();
-        };
-        return model(one) == model(other);
-    }
-    return !one.script() || program_of(*one.script()) == program_of(*other.script());
+    if (one.native()) return model_of(one) == model_of(other);
+    if (!one.script()) return true;
+    const auto program = program_of(*one.script());
+    return program && program == program_of(*other.script());
 }
 
 bool same_objective(const Objective& one, const Objective& other) {

@@ -85,10 +85,15 @@ std::string kept_priors(const std::string& study) {
 
 }  // namespace
 
-std::string warm_start_offer(const Study& study) {
-    if (study.learns_from_others()) return {};
+std::string names_of_alike(const Study& study) {
     std::string names;
     for (const PriorStudy& prior : load_alike(study, {})) names += (names.empty() ? "" : ", ") + printable(prior.name);
+    return names;
+}
+
+std::string warm_start_offer(const Study& study) {
+    if (study.learns_from_others()) return {};
+    const std::string names = names_of_alike(study);
     return names.empty() ? names : "'warm_start: auto' learns from " + names;
 }
 

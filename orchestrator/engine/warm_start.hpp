@@ -18,8 +18,11 @@ namespace hpo {
 Result<std::vector<PriorStudy>> load_prior_studies(const Study& study,
                                                    const std::function<void(const std::string&)>& warn = {});
 
+/// Returns the names of the studies from which `study` would learn by `warm_start: auto`, with commas between them.
+std::string names_of_alike(const Study& study);
+
 /// Returns a clause that names the studies from which a study without a warm start could learn: "'warm_start: auto'
-/// learns from phase1 and wide". Empty if there are none.
+/// learns from phase1, wide". Empty if there are none.
 std::string warm_start_offer(const Study& study);
 
 /// Returns the trials of other studies that the next session of `study` learns from: those stored at its beginning, if

@@ -20,7 +20,8 @@ constexpr double unexplained = 0.5;                           // variance of tar
 
 }  // namespace
 
-Expectation::Expectation(SearchSpace space, const std::vector<PriorSite>& trials) : space_(std::move(space)) {
+Expectation::Expectation(SearchSpace space, const std::vector<PriorSite>& trials)
+    : space_(std::move(space)), trials_(trials.size()) {
     std::vector<Observation> observations;
     for (const PriorSite& trial : trials) {
         Observation observation;

@@ -41,8 +41,12 @@ class Expectation {
     /// Returns the same and writes the derivatives with respect to each coordinate.
     double at_input(std::span<const double> input, std::span<double> gradient) const;
 
+    /// Returns the number of trials that it was made of.
+    [[nodiscard]] std::size_t trials() const { return trials_; }
+
    private:
     SearchSpace space_;
+    std::size_t trials_ = 0;
     double unit_ = 1, centre_ = 0;
     std::unique_ptr<const GaussianProcess> process_;
 };

@@ -29,6 +29,7 @@
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/costs.hpp"
+#include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/gp_several.hpp"
 #include "orchestrator/sampling/plateaus.hpp"
@@ -42,8 +43,9 @@ namespace {
 
 constexpr std::size_t most_modelled = 500;  // observations in a model: the better half, and the rest evenly
 constexpr int global_draws = 400, local_draws = 200;
-constexpr double most_cost_power = 2;       // at the start of a study that time ends
-constexpr std::uint64_t start_choices = 4;  // start points of which such a study takes the quickest
+constexpr double most_cost_power = 2;        // at the start of a study that time ends
+constexpr std::uint64_t start_choices = 4;   // start points of which such a study takes the quickest
+constexpr std::size_t enough_elsewhere = 8;  // trials of another study that say where to begin
 constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 
 constexpr std::array options{
@@ -55,12 +57,18 @@ constexpr std::array options{
         {},
         "",
         "trials proposed by sobol before the model is asked; default: two more than parameters, from 5 to 10, and 2 if "
-        "warm_start names studies"},
+        "warm_start gives eight trials of a study"},
     Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
 };
 
 /// Returns the number of start points that suits a space.
 std::size_t start_points(const SamplerSetup& setup) { return std::clamp<std::size_t>(setup.space.size() + 2, 5, 10); }
+
+/// Returns true if another study has trials enough to say where good configurations lie.
+bool knows_where_to_begin(const SamplerSetup& setup) {
+    return std::any_of(setup.expected.begin(), setup.expected.end(),
+                       [](const auto& other) { return other->trials() >= enough_elsewhere; });
+}
 
 class GpSampler final : public Sampler {
    public:
@@ -261,7 +269,7 @@ constinit const SamplerRow gp_row{
         auto evolution = cmaes_row.make({}, setup);
         if (!fallback || !evolution) return fallback ? evolution.error() : fallback.error();
         // Other studies say where to begin, and the trials that repeat their best come first.
-        const auto startup = static_cast<double>(setup.expected.empty() ? start_points(setup) : 2);
+        const auto startup = static_cast<double>(knows_where_to_begin(setup) ? 2 : start_points(setup));
         const GpOptions read{static_cast<std::size_t>(number_option(given, options, "startup", startup)),
                              number_option(given, options, "uniform")};
         if (setup.objectives > 1 || setup.constraints > 0) return make_several(read, setup, *std::move(fallback));

@@ -133,6 +133,11 @@ TEST_F(WarmStart, AutoLearnsFromEarlierStudiesOfTheSameWorkerAndParameters) {
     other = fresh;
     other.worker = ScriptWorker{.command = {"train"}};
     EXPECT_EQ(learns_from(other), 0u);
+    other = fresh;
+    other.fixed["type"] = "gru";
+    EXPECT_EQ(learns_from(other), 0u) << "it is another model";
+    other.fixed["type"] = "mlp";
+    EXPECT_EQ(learns_from(other), 1u) << "the default, written out";
     fresh.warm_start_auto = false;
     EXPECT_EQ(warm_start_offer(fresh), "'warm_start: auto' learns from old");
     fresh.sampler.type = "random";
@@ -165,6 +170,21 @@ TEST(ParametersAlike, CountsThoseInCommonOfTheSameScript) {
     EXPECT_EQ(parameters_alike(study({"python3", "a.py"}, {"a", "b", "lr"}), mine), 0u) << "one of three";
     EXPECT_EQ(
         parameters_alike(study({"python3", "-m", "pkg", "{lr}"}, {"lr"}), study({"python3", "-m", "pkg"}, {"lr"})), 1u);
+    EXPECT_EQ(parameters_alike(mine, study({"/usr/bin/python3", "-u", "a.py"}, {"lr"})), 1u);
+    EXPECT_EQ(
+        parameters_alike(study({"/usr/bin/python3", "a.py"}, {"lr"}), study({"/usr/bin/python3", "b.py"}, {"lr"})), 0u)
+        << "the interpreter is no sign";
+    EXPECT_EQ(parameters_alike(study({"one", "a.py"}, {"lr"}), study({"two", "a.py"}, {"lr"})), 0u);
+    EXPECT_EQ(parameters_alike(study({"python3", "-m", "pkg"}, {"lr"}), study({"python3", "-m", "other"}, {"lr"})), 0u);
+    ::setenv("HPO_RUNS", "/nowhere", 1);
+    Study elsewhere = mine;
+    elsewhere.space.resize(1);
+    elsewhere.worker = ScriptWorker{.command = {"python3", "file_here.py"}};
+    std::ofstream("file_here.py") << "pass\n";
+    EXPECT_EQ(parameters_alike(elsewhere, elsewhere), 0u) << "where a stored study began is not known";
+    ::unsetenv("HPO_RUNS");
+    EXPECT_EQ(parameters_alike(elsewhere, elsewhere), 1u);
+    std::filesystem::remove("file_here.py");
     Study asked = mine, wider = study({}, {"lr", "width", "depth"});
     asked.worker = wider.worker = NoWorker{};
     EXPECT_EQ(parameters_alike(asked, wider), 0u) << "without a worker all parameters must be equal";
