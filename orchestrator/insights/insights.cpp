@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "hpo/standing.hpp"
+#include "orchestrator/analysis/quicker.hpp"
 #include "orchestrator/analysis/repeat_study.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -109,6 +110,12 @@ std::vector<std::string> machine_lines(const StudySnapshot& snapshot) {
     return limit.empty() ? std::vector<std::string>() : labelled_lines("Machine", limit);
 }
 
+/// Returns lines about trials that are nearly as good as the best and took much less time.
+std::vector<std::string> quicker_lines(const StudySnapshot& snapshot) {
+    const std::string text = analysis::quicker_text(analysis::front_of_time(snapshot.study, snapshot.record));
+    return text.empty() ? std::vector<std::string>() : labelled_lines("Quicker", text);
+}
+
 std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
     constexpr std::int64_t max_steps = 200'000;
     if (!snapshot.study.objective.further.empty()) return {};  // there is no single best trial
@@ -136,7 +143,8 @@ Insights insights_at_once(StudySnapshot& snapshot) {
         analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot), most);
     Insights insights;
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record, most);
-    insights.lines = machine_lines(snapshot);
+    insights.lines = quicker_lines(snapshot);
+    for (std::string& line : machine_lines(snapshot)) insights.lines.push_back(std::move(line));
     insights.whole = analysis::whole_text(snapshot.study, importance);
     if (const std::int64_t ended = importance.ends.drawn_from; ended > 0)
         insights.whole += "\nhpo importance " + snapshot.study.name + " looks at " +
@@ -147,6 +155,7 @@ Insights insights_at_once(StudySnapshot& snapshot) {
 
 std::vector<std::string> insights_of(StudySnapshot& snapshot) {
     std::vector<std::string> lines = importance_lines(snapshot);
+    for (std::string& line : quicker_lines(snapshot)) lines.push_back(std::move(line));
     for (std::string& line : machine_lines(snapshot)) lines.push_back(std::move(line));
     return lines;
 }

@@ -16,10 +16,10 @@ analysis::Repeats repeats_of(const StudySnapshot& snapshot);
 /// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
 
-/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, then what limited
-/// the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the computation would
-/// keep the user waiting because of very many steps (`hpo importance` has no such limit). Reads the steps of the
-/// analysed trials into the snapshot.
+/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, quicker trials, then
+/// what limited the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the
+/// computation would keep the user waiting because of very many steps (`hpo importance` has no such limit). Reads the
+/// steps of the analysed trials into the snapshot.
 std::vector<std::string> insights_of(StudySnapshot& snapshot);
 
 /// Analyses a study of any size. Reads the parameters of the best trials, and the parameters and steps of the analysed

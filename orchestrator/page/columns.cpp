@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hpo/standing.hpp"
+#include "hpo/training_seconds.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/telemetry/quantity.hpp"
@@ -115,7 +116,7 @@ Json trial_columns(const Study& study, const StudyRecord& record) {
         {"repeat_of", table.counts([](const TrialRecord& trial) { return trial.repeat_of; })},
         {"started", table.numbers([](const TrialRecord& trial) { return positive(trial.started_at); })},
         {"ended", table.numbers([](const TrialRecord& trial) { return positive(trial.ended_at); })},
-        {"seconds", table.numbers([](const TrialRecord& trial) { return view::training_seconds(trial); })},
+        {"seconds", table.numbers([](const TrialRecord& trial) { return training_seconds(trial); })},
         {"reserved_host", table.numbers([](const TrialRecord& trial) {
              return positive(static_cast<double>(trial.allocation->footprint.host_bytes));
          })},

@@ -6,6 +6,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
+#include "hpo/training_seconds.hpp"
 #include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/trial_field.hpp"

@@ -6,6 +6,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
+#include "hpo/training_seconds.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::view {

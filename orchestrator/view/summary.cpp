@@ -256,12 +256,4 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
 
 std::int64_t tries(const TrialRecord& trial) { return 1 + trial.failures + trial.memory_deaths; }
 
-std::optional<double> training_seconds(const TrialRecord& trial) {
-    if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
-    const Report& last = trial.curve.back();
-    const bool measures_itself = last.iteration.has_value();
-    if (measures_itself || trial.attempt > 1) return last.seconds;
-    return std::max(*last.seconds, trial.ended_at - trial.started_at);
-}
-
 }  // namespace hpo::view

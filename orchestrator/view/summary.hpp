@@ -114,8 +114,4 @@ class NewBests {
 /// A trial that resumes after a pause or in another session continues its attempt.
 std::int64_t tries(const TrialRecord& trial);
 
-/// Returns the seconds of a trial's training so far, or nothing if its worker did not measure them. A script that is
-/// run as it is may report before its work is done: its only attempt counts up to its end.
-std::optional<double> training_seconds(const TrialRecord& trial);
-
 }  // namespace hpo::view

@@ -9,6 +9,7 @@
 #include "hpo/standing.hpp"
 #include "hpo/step_name.hpp"
 #include "hpo/text.hpp"
+#include "hpo/training_seconds.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::view {

@@ -7,6 +7,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
+#include "hpo/training_seconds.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::view {

@@ -5,6 +5,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/step_name.hpp"
 #include "hpo/text.hpp"
+#include "hpo/training_seconds.hpp"
 #include "orchestrator/view/time_left.hpp"
 
 namespace hpo::view {

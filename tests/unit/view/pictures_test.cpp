@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "hpo/text.hpp"
+#include "hpo/training_seconds.hpp"
 #include "orchestrator/simulation/pace.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/report.hpp"

@@ -1,0 +1,21 @@
+// The time that a trial has trained.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "hpo/trial.hpp"
+
+namespace hpo {
+
+/// Returns the seconds of a trial's training so far, or nothing if its worker did not measure them. A script that is
+/// run as it is may report before its work is done: its only attempt counts up to its end.
+inline std::optional<double> training_seconds(const TrialRecord& trial) {
+    if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
+    const Report& last = trial.curve.back();
+    const bool measures_itself = last.iteration.has_value();
+    if (measures_itself || trial.attempt > 1) return last.seconds;
+    return std::max(*last.seconds, trial.ended_at - trial.started_at);
+}
+
+}  // namespace hpo
