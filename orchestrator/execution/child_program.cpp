@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "hpo/descriptor.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 
@@ -24,12 +24,20 @@ void Foreground::start(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawnattr_setsigmask(&attributes, &signals_.mask_before());
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    const int failed = ::posix_spawnp(&pid_, arguments.front(), nullptr, &attributes, arguments.data(), environ);
-    ::posix_spawnattr_destroy(&attributes);
+    // Forked, not spawned: the program ignores what this process was started to ignore, and only a child can restore
+    // these actions while this process goes on to receive the signals.
+    Descriptor read_end, write_end;
+    int failed = 0;
+    if (!make_pipe(read_end, write_end) || (pid_ = ::fork()) < 0) failed = errno;
+    if (failed == 0 && pid_ == 0) {
+        signals_.restore();
+        ::execvp(arguments.front(), arguments.data());
+        failed = errno;
+        (void)!::write(write_end.get(), &failed, sizeof failed);
+        ::_exit(127);
+    }
+    write_end.reset();
+    if (failed == 0 && ::read(read_end.get(), &failed, sizeof failed) > 0) (void)::waitpid(pid_, nullptr, 0);
     if (failed != 0) {
         pid_ = 0;
         throw Fatal(printable(command.front()) + ": " + std::strerror(failed), failed == ENOENT ? 127 : 126);

@@ -21,9 +21,9 @@ class Foreground {
     Foreground(const Foreground&) = delete;
     Foreground& operator=(const Foreground&) = delete;
 
-    /// Starts the program, which is searched for in PATH. Its signal mask is that of this process before construction,
-    /// and signals of the terminal reach it directly. Throws Fatal if the program cannot be started, with exit status
-    /// 127 if it is not found and 126 otherwise, as shells do.
+    /// Starts the program, which is searched for in PATH. Its signal mask, and the signals that it ignores, are those
+    /// of this process before construction. Signals of the terminal reach it directly. Throws Fatal if the program
+    /// cannot be started, with exit status 127 if it is not found and 126 otherwise, as shells do.
     void start(const std::vector<std::string>& command);
 
     /// Waits until a signal arrives, the program ends or the time is over. Returns the signal, or 0 if there was none

@@ -39,7 +39,7 @@ SignalQueue::SignalQueue(std::initializer_list<int> signals) {
     for (const int signal : signals) {
         Watched watched{signal, {}};
         ::sigaction(signal, nullptr, &watched.before);
-        if (watched.before.sa_handler == SIG_IGN && signal != SIGCHLD) continue;
+        if (watched.before.sa_handler == SIG_IGN && signal == SIGHUP) continue;
         struct sigaction action {};
         action.sa_handler = note_signal;
         action.sa_flags = SA_RESTART | SA_NOCLDSTOP;
@@ -53,9 +53,13 @@ SignalQueue::SignalQueue(std::initializer_list<int> signals) {
 
 SignalQueue::~SignalQueue() {
     if (!*this) return;
+    restore();
+    bell = -1;
+}
+
+void SignalQueue::restore() const {
     for (const Watched& watched : watched_) ::sigaction(watched.signal, &watched.before, nullptr);
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-    bell = -1;
 }
 
 std::vector<int> SignalQueue::take() {

@@ -13,8 +13,9 @@ namespace hpo {
 /// that they interrupt are restarted, except poll(). At most one object may exist at a time.
 class SignalQueue {
    public:
-    /// A signal that is ignored stays ignored, as SIGHUP does under nohup, but SIGCHLD is received in any case. Without
-    /// descriptors for the pipe, the object is empty, with errno, and no signal is taken from the process.
+    /// An ignored SIGHUP stays ignored, as nohup wants it. Other ignored signals are received: a shell without job
+    /// control starts commands in the background with SIGINT ignored. Without descriptors for the pipe, the object is
+    /// empty, with errno, and no signal is taken from the process.
     explicit SignalQueue(std::initializer_list<int> signals);
     ~SignalQueue();
     SignalQueue(const SignalQueue&) = delete;
@@ -25,8 +26,8 @@ class SignalQueue {
     [[nodiscard]] int descriptor() const { return read_end_.get(); }
     /// Returns the signals that have arrived since the last call, each of them once.
     std::vector<int> take();
-    /// Returns the signal mask before construction.
-    [[nodiscard]] const sigset_t& mask_before() const { return mask_before_; }
+    /// Restores mask and actions from before construction, in a child that was forked to execute another program.
+    void restore() const;
 
    private:
     struct Watched {

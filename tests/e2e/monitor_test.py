@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import BUILD, HPO, Case, wait_for
+from harness import BUILD, DEADLINE, HPO, Case, wait_for
 
 LIBRARY = str(BUILD / "tests" / "support" / "libfake-nvml.so")
 QUICK = ("--interval", "0.1", "--for", "0.8s")
@@ -71,6 +71,19 @@ class Monitor(Case):
         self.assertEqual(child.wait(), 0)
         self.assertIn("utilization", first)
         self.assertIn("QUANTITY", rest)
+
+    def test_an_ignored_ctrl_c_ends_it_and_stays_ignored_in_its_program(self):
+        def in_the_background():  # of a shell without job control
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+        child = self.start("monitor", "--interval", "0.1", preexec_fn=in_the_background)
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        self.assertIn("QUANTITY", child.communicate(timeout=DEADLINE)[0])
+        self.assertEqual(child.returncode, 0)
+        script = "import signal; print(*(signal.getsignal(each).name for each in (signal.SIGINT, signal.SIGTERM)))"
+        child = self.start("monitor", "--", "/usr/bin/python3", "-c", script, preexec_fn=in_the_background)
+        self.assertEqual(child.communicate(timeout=DEADLINE)[0], "SIG_IGN SIG_DFL\n")
 
     def test_a_signal_that_ends_it_is_passed_to_the_program(self):
         child = subprocess.Popen([HPO, "monitor", "--json", "--", "sh", "-c", "echo begun; exec sleep 1000"], cwd=self.folder,

@@ -278,6 +278,12 @@ class Serve(ServeCase):
             self.assertEqual(served.child.stderr.read(), "")
             half.close(), events.close()
 
+    def test_it_ends_also_where_the_signal_was_ignored_at_its_start(self):
+        for number, status in ((signal.SIGINT, 0), (signal.SIGTERM, 143)):
+            served = Served(self, preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
+            served.child.send_signal(number)
+            self.assertEqual(served.child.wait(DEADLINE), status)
+
     def test_a_port_in_use_and_wrong_arguments(self):
         served = Served(self)
         self.hpo("serve", "--port", served.url.port, status=1)
