@@ -106,6 +106,18 @@ class NativeRanks(Case):
                 self.assert_nobody_left()
                 self.assert_sound(name)
 
+    def test_each_process_runs_on_cores_of_its_own(self):
+        session = self.start("run", self.study(slow(2, "bound")))
+        wait_for(lambda: any(t["steps"] >= 2 for t in self.trials_so_far("bound")))
+        lead, others = self.ranks()
+        own, its = (os.sched_getaffinity(pid) for pid in lead + others)  # of the threads that compute
+        session.send_signal(signal.SIGINT)
+        session.communicate()
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertEqual((len(own), own & its), (len(its), set()))
+        else:
+            self.assertEqual(own, its)
+
     def test_a_stopped_search_leaves_nobody_and_goes_on(self):
         study = self.study(slow(2, "ranks", trials=2))
         session = self.start("run", study)

@@ -73,6 +73,7 @@ Result<void> RankProcesses::start_rank(int rank, HostRanks& shared) {
     if (pid == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(1);
+        cores_.bind({});
         ::fcntl(shared.memory.get(), F_SETFD, 0);
         ::fcntl(socket.get(), F_SETFD, 0);
         ::execv("/proc/self/exe", argv.data());

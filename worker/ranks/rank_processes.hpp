@@ -12,6 +12,7 @@
 
 #include "hpo/result.hpp"
 #include "worker/ranks/host_ranks.hpp"
+#include "worker/ranks/rank_cores.hpp"
 
 namespace hpo {
 
@@ -42,6 +43,8 @@ class RankProcesses {
     Result<bool> start();
     /// That of rank 0. Must not be called before start() or after stop().
     [[nodiscard]] HostCommunicator& communicator() { return *communicator_; }
+    /// Those of rank 0 when this was made, on which the other ranks start.
+    [[nodiscard]] const RankCores& cores() const { return cores_; }
     /// Kills all, and returns once they have ended.
     void stop();
     /// Returns the end of a rank that was lost, and stops the others.
@@ -53,6 +56,7 @@ class RankProcesses {
 
     int size_;
     std::vector<std::string> arguments_;
+    RankCores cores_;
     std::vector<pid_t> pids_;  ///< of ranks 1, 2, ...; 0: it has ended
     std::unique_ptr<HostCommunicator> communicator_;
 };

@@ -69,6 +69,17 @@ std::vector<int> cores_of_rank(std::span<const int> cores, int rank, int size) {
     return {own.begin(), own.end()};
 }
 
+namespace {
+
+/// Computes from now on with the cores of a rank, to which the calling thread is bound if each rank has its own.
+void take_cores(Device& device, const RankCores& all, std::span<const int> cores, int rank, int size) {
+    const std::vector<int> own = cores_of_rank(cores, rank, size);
+    all.bind(cores.size() < static_cast<std::size_t>(size) ? std::span<const int>() : own);
+    device.use_cores(own);
+}
+
+}  // namespace
+
 bool LeadingRank::start() { return value_or_throw(processes_.start()); }
 
 template <class F>
@@ -131,7 +142,7 @@ bool LeadingRank::train_step(Trainer& trainer, const ShouldContinue& should_cont
 
 void LeadingRank::use_cores(Device& device, const std::vector<int>& cores) {
     cores_ = cores;
-    device.use_cores(cores_of_rank(cores, 0, size()));
+    take_cores(device, processes_.cores(), cores, 0, size());
 }
 
 std::int64_t LeadingRank::peak_of_others() {
@@ -156,7 +167,7 @@ class FollowingRank {
             const RankOrder order = order_of(text);
             if (order.cores != cores_) {
                 cores_ = order.cores;
-                context_.device.use_cores(cores_of_rank(cores_, ranks_.rank(), ranks_.size()));
+                take_cores(context_.device, all_cores_, cores_, ranks_.rank(), ranks_.size());
             }
             switch (order.kind) {
                 case RankOrder::Kind::load:
@@ -217,6 +228,7 @@ class FollowingRank {
 
     HostCommunicator& ranks_;
     WorkerContext& context_;
+    RankCores all_cores_;
     std::vector<int> cores_;
     std::unique_ptr<Trainer> trainer_;
 };
