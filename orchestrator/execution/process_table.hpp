@@ -1,4 +1,5 @@
-// Reads the table of processes from /proc. This is the only file of the part that does.
+// Reads the table of processes from /proc. Besides this file, adoptions.cpp reads there which program a process runs,
+// and own_threads.cpp the threads of this one.
 #pragma once
 
 #include <sys/types.h>
