@@ -21,18 +21,14 @@ namespace fs = std::filesystem;
 constexpr std::size_t most_looked_at = 200;  // some milliseconds each
 
 /// Returns the words of a command that say which program trains, with absolute paths: the script or module that Python
-/// runs, or all words before the first option or placeholder. Returns nothing if relative paths may belong to another
-/// folder: a stored study whose home is its user's current folder does not say which one that was, unless the folder of
-/// all studies lies below it.
+/// runs; of other programs, which may be shells or launchers, the whole command. Returns nothing if relative paths may
+/// belong to another folder: a stored study whose home is its user's current folder does not say which one that was,
+/// unless the folder of all studies lies below it.
 std::optional<std::vector<std::string>> program_of(const ScriptWorker& script) {
-    const auto interpreter = script::interpreter_arguments(script.command);
-    std::vector<std::string> words;
-    for (std::size_t i = interpreter.value_or(0); i < script.command.size(); ++i) {
-        const std::string& word = script.command[i];
-        const bool names_module = interpreter && words.empty() && word.starts_with('-');
-        if (!names_module && (word.starts_with('-') || word.find('{') != std::string::npos)) break;
-        words.push_back(word);
-        if (interpreter && !names_module) break;
+    std::vector<std::string> words = script.command;
+    if (const auto interpreter = script::interpreter_arguments(words)) {
+        words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(*interpreter));
+        words.resize(words.front().starts_with('-') ? 2 : 1);  // -m and its module
     }
     const fs::path home = script.home.empty() ? fs::current_path() : fs::path(script.home);
     for (std::string& word : words) {

@@ -176,6 +176,10 @@ TEST(ParametersAlike, CountsThoseInCommonOfTheSameScript) {
         << "the interpreter is no sign";
     EXPECT_EQ(parameters_alike(study({"one", "a.py"}, {"lr"}), study({"two", "a.py"}, {"lr"})), 0u);
     EXPECT_EQ(parameters_alike(study({"python3", "-m", "pkg"}, {"lr"}), study({"python3", "-m", "other"}, {"lr"})), 0u);
+    const std::vector<std::string> shell{"bash", "-c", "python3 a.py {lr}"},
+        other_shell{"bash", "-c", "python3 b.py {lr}"};
+    EXPECT_EQ(parameters_alike(study(shell, {"lr"}), study(shell, {"lr"})), 1u);
+    EXPECT_EQ(parameters_alike(study(shell, {"lr"}), study(other_shell, {"lr"})), 0u) << "the shell is no sign either";
     ::setenv("HPO_RUNS", "/nowhere", 1);
     Study elsewhere = mine;
     elsewhere.space.resize(1);
