@@ -111,6 +111,13 @@ void LeadingRank::load(const to_worker::Run& run, const DataConfig& data) {
     guarded([&] { send({.kind = RankOrder::Kind::load, .run = run, .placement = data.placement, .cores = cores_}); });
 }
 
+void LeadingRank::clear() {
+    guarded([&] {
+        send({.kind = RankOrder::Kind::clear, .cores = cores_});
+        communicator().barrier();
+    });
+}
+
 void LeadingRank::enter(const to_worker::Run& run, const Configuration& laid_out, Trainer& trainer, double rate_scale) {
     guarded([&] {
         send({.kind = RankOrder::Kind::enter,
@@ -170,6 +177,11 @@ class FollowingRank {
                 take_cores(context_.device, all_cores_, cores_, ranks_.rank(), ranks_.size());
             }
             switch (order.kind) {
+                case RankOrder::Kind::clear:
+                    trainer_.reset();
+                    context_.arena.reset();
+                    ranks_.barrier();
+                    break;
                 case RankOrder::Kind::load:
                     load(order);
                     break;

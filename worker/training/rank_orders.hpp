@@ -19,6 +19,7 @@ namespace hpo {
 /// What rank 0 orders next.
 struct RankOrder {
     enum class Kind {
+        clear,  ///< no arena: rank 0 waits until it is freed
         load,   ///< the data
         enter,  ///< the data, a trainer, and its state, which follows
         step    ///< with the trainer
@@ -55,6 +56,8 @@ class LeadingRank {
     [[nodiscard]] Communicator& communicator() { return processes_.communicator(); }
     /// Has the other ranks load the data while this one does, too.
     void load(const to_worker::Run& run, const DataConfig& data);
+    /// Has the other ranks free their arenas, of an earlier trial, and returns once they have.
+    void clear();
     /// Gives the state of all replicas of `trainer` to the other ranks. `laid_out`: the trainer's configuration.
     void enter(const to_worker::Run& run, const Configuration& laid_out, Trainer& trainer, double rate_scale);
     /// Trains a step with all ranks: Trainer::train_step.

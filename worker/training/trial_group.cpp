@@ -95,6 +95,7 @@ void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
             if (trials_.empty()) {
                 trainer_.reset();
                 context_.arena.reset();
+                if (context_.ranks) context_.ranks->clear();
             }
             check_host_memory(context_, plan);
         }

@@ -252,6 +252,48 @@ TEST(RankOrders, DivideBatchesAsRank0Does) {
     EXPECT_GT(compared, 100);
 }
 
+/// Rank 1 as it serves rank 0, in a thread of this process.
+class Follower {
+   public:
+    ~Follower() {
+        lead.reset();  // ends the thread
+        thread_.join();
+    }
+    void serve() {
+        thread_ = std::thread([this] {
+            std::vector<Descriptor> sockets;
+            sockets.push_back(std::move(shared_.follow.front()));
+            HostCommunicator ranks(1, 2, shared_.memory, std::move(sockets));
+            follow_lead(ranks, worker.context);
+        });
+    }
+    void send(const RankOrder& order) {
+        std::string text = to_text(order);
+        std::uint64_t length = text.size();
+        lead->broadcast_value(length);
+        lead->broadcast(std::as_writable_bytes(std::span(text)));
+    }
+
+    test::WorkerFixture worker;
+
+   private:
+    HostRanks shared_ = *make_host_ranks(2);
+    std::thread thread_;
+
+   public:
+    std::unique_ptr<HostCommunicator> lead =
+        std::make_unique<HostCommunicator>(0, 2, shared_.memory, std::move(shared_.lead));
+};
+
+TEST(RankOrders, FreeTheArenasOfTheOtherRanks) {
+    Follower follower;
+    follower.worker.context.arena = *follower.worker.device->allocate(1 << 20);
+    follower.serve();
+    follower.send({.kind = RankOrder::Kind::clear});
+    follower.lead->barrier();
+    EXPECT_EQ(follower.worker.context.arena, nullptr);
+}
+
 TEST(RankOrders, ShareTheCoresOfATrial) {
     const std::vector<int> cores{4, 5, 6, 7, 9};
     EXPECT_THAT(cores_of_rank(cores, 0, 2), ElementsAre(4, 5));
