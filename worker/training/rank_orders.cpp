@@ -143,6 +143,7 @@ bool LeadingRank::train_step(Trainer& trainer, const ShouldContinue& should_cont
     guarded([&] {
         send({.kind = RankOrder::Kind::step, .rate_scale = rate_scale, .cores = cores_});
         trained = trainer.train_step(should_continue);
+        communicator().barrier();  // then their peaks are those of this step
     });
     return trained;
 }
@@ -234,8 +235,9 @@ class FollowingRank {
 
     void step(double rate_scale) {
         for (int replica = 0; replica < trainer_->replicas(); ++replica) trainer_->set_rate_scale(replica, rate_scale);
-        ranks_.set_peak(peak_bytes().value_or(0));
         trainer_->train_step([] { return true; });
+        ranks_.set_peak(peak_bytes().value_or(0));
+        ranks_.barrier();
     }
 
     HostCommunicator& ranks_;

@@ -51,6 +51,7 @@ void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, c
     assert(replica <= replicas() && replica < plan_.replicas);
     assert(spec.training.batch_size <= plan_.shared.batch_size);
     feed_.restart();
+    if (sums_) (void)sums_->take_seconds();  // of an earlier trial, whose last step was not asked for them
     if (replica == replicas()) replicas_.emplace_back();
     Replica& it = replicas_[index(replica)] = {};
     it.spec = spec;

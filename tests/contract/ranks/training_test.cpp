@@ -7,6 +7,7 @@
 #include "tests/contract/worker/fixture.hpp"
 #include "tests/support/mentions.hpp"
 #include "worker/ranks/host_ranks.hpp"
+#include "worker/training/process_memory.hpp"
 #include "worker/training/rank_orders.hpp"
 
 namespace hpo {
@@ -252,6 +253,12 @@ TEST(RankOrders, DivideBatchesAsRank0Does) {
     EXPECT_GT(compared, 100);
 }
 
+/// A clock that moves whenever it is looked at.
+struct TickingClock final : Clock {
+    [[nodiscard]] Seconds now() const override { return ++now_; }
+    mutable Seconds now_{0};
+};
+
 /// Rank 1 as it serves rank 0, in a thread of this process.
 class Follower {
    public:
@@ -292,6 +299,49 @@ TEST(RankOrders, FreeTheArenasOfTheOtherRanks) {
     follower.send({.kind = RankOrder::Kind::clear});
     follower.lead->barrier();
     EXPECT_EQ(follower.worker.context.arena, nullptr);
+}
+
+TEST(RankOrders, TellThePeakAndTheExchangeOfEachStep) {
+    Follower follower;
+    follower.worker.context.processes = 2;
+    test::WorkerFixture worker;
+    worker.context.processes = 2;
+    const to_worker::Run run = test::small_run(small_params(), steps);
+    const Configuration configuration = resolve_auto(worker.context, configuration_of(worker.context, run.params));
+    const auto data = *load_to_device(*worker.device, configuration.data, run.data_seed);
+    GroupPlan plan = *plan_group(configuration, data->shape, data->sizes, 1);
+    const auto arena = *worker.device->allocate(plan.arena.bytes);
+    const TickingClock clock;
+    Trainer trainer(*worker.device, *arena, std::move(plan), *data, {}, 0, clock, follower.lead.get());
+    const ReplicaSpec spec{configuration.training, run.seed, nullptr, 0};
+    trainer.begin(0, spec, steps);
+
+    follower.serve();
+    follower.send({.kind = RankOrder::Kind::enter, .run = run, .micro_batch = trainer.plan().pace.micro_batch});
+    std::vector<float> state(static_cast<std::size_t>(trainer.plan().state_elements));
+    trainer.read_state(0, state);
+    ReplicaProgress progress;
+    follower.lead->broadcast(std::as_writable_bytes(std::span(state)));
+    follower.lead->broadcast_value(progress);
+
+    follower.send({.kind = RankOrder::Kind::step});
+    const std::int64_t before = *resident_bytes();
+    constexpr std::int64_t taken = std::int64_t{64} << 20;
+    std::vector<char> memory;
+    int asked = 0;
+    ASSERT_TRUE(trainer.train_step([&] {
+        if (++asked == 3) memory.assign(taken, 1);
+        return true;
+    }));
+    follower.lead->barrier();
+    EXPECT_GT(follower.lead->peak_of(1), before + taken / 2) << "the peak of this process, in the middle of the step";
+
+    EXPECT_GT(trainer.take_exchange_seconds(), 0);
+    follower.send({.kind = RankOrder::Kind::step});
+    ASSERT_TRUE(trainer.train_step([] { return true; }));
+    follower.lead->barrier();
+    trainer.begin(0, spec, steps);
+    EXPECT_EQ(trainer.take_exchange_seconds(), 0) << "of the trial before";
 }
 
 TEST(RankOrders, ShareTheCoresOfATrial) {
