@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <type_traits>
@@ -80,7 +81,12 @@ void take_cores(Device& device, const RankCores& all, std::span<const int> cores
 
 }  // namespace
 
-bool LeadingRank::start() { return value_or_throw(processes_.start()); }
+bool LeadingRank::start() {
+    const auto started = processes_.start();
+    if (started) return *started;
+    std::fprintf(stderr, "%s\n", started.error().message.c_str());
+    std::_Exit(1);
+}
 
 template <class F>
 void LeadingRank::guarded(F&& work) {

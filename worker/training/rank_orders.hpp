@@ -51,7 +51,8 @@ class LeadingRank {
     LeadingRank(int size, std::vector<std::string> arguments) : processes_(size, std::move(arguments)) {}
 
     [[nodiscard]] int size() const { return processes_.size(); }
-    /// Starts the other ranks unless they run. Returns whether it did: trainers for earlier ones are of no use.
+    /// Starts the other ranks unless they run. Returns whether it did: trainers for earlier ones are of no use. If the
+    /// system refuses processes or memory, which it may grant later, this process ends and with it the attempt.
     bool start();
     [[nodiscard]] Communicator& communicator() { return processes_.communicator(); }
     /// Has the other ranks load the data while this one does, too.

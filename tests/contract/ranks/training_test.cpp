@@ -1,5 +1,7 @@
 // Trials that several ranks train, as threads of this process: the same numbers as with one rank.
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <thread>
@@ -342,6 +344,18 @@ TEST(RankOrders, TellThePeakAndTheExchangeOfEachStep) {
     follower.lead->barrier();
     trainer.begin(0, spec, steps);
     EXPECT_EQ(trainer.take_exchange_seconds(), 0) << "of the trial before";
+}
+
+void start_ranks_without_files() {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    LeadingRank(2, {}).start();
+}
+
+/// The system may have room for them later.
+TEST(RankOrders, EndTheAttemptIfTheOtherRanksCannotStart) {
+    EXPECT_EXIT(start_ranks_without_files(), ::testing::ExitedWithCode(1),
+                "cannot make shared memory for the processes of a trial: Too many open files");
 }
 
 TEST(RankOrders, ShareTheCoresOfATrial) {
