@@ -36,6 +36,10 @@ bool in_host_memory(const Device& device) {
     return !memory.of_its_own || memory.shared_with_host;
 }
 
+bool too_much_for(const HostMemory& host, std::int64_t bytes, int processes) {
+    return bytes > host.total / 2 / processes;
+}
+
 namespace {
 
 /// Chooses the placement of samples if it is `auto`.
@@ -54,8 +58,8 @@ Placement placement_of(const WorkerContext& context, DataConfig data) {
     const bool staged = (may_be_short && more_than(pieces[0] + pieces[1], memory.total_bytes / 2)) ||
                         (memory.largest_piece > 0 && more_than(std::max(pieces[0], pieces[1]), memory.largest_piece));
     const auto host = host_memory();
-    if ((staged || in_host_memory(context.device)) && host && pieces[0] + pieces[1] > host->total / 2 &&
-        shape.not_in_files.empty())
+    if ((staged || in_host_memory(context.device)) && host &&
+        too_much_for(*host, pieces[0] + pieces[1], context.processes) && shape.not_in_files.empty())
         return Placement::files;
     return staged ? Placement::staged : Placement::device;
 }

@@ -358,6 +358,14 @@ TEST(RankOrders, EndTheAttemptIfTheOtherRanksCannotStart) {
                 "cannot make shared memory for the processes of a trial: Too many open files");
 }
 
+TEST(RankOrders, LoadDataOnceForEachProcess) {
+    const HostMemory host{0, 1000};
+    EXPECT_FALSE(too_much_for(host, 500, 1));
+    EXPECT_TRUE(too_much_for(host, 501, 1));
+    EXPECT_FALSE(too_much_for(host, 125, 4));
+    EXPECT_TRUE(too_much_for(host, 126, 4));
+}
+
 TEST(RankOrders, ShareTheCoresOfATrial) {
     const std::vector<int> cores{4, 5, 6, 7, 9};
     EXPECT_THAT(cores_of_rank(cores, 0, 2), ElementsAre(4, 5));
