@@ -98,7 +98,7 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
 }
 
 /// Reports what is for scripts only.
-void check_native_trial(Diagnostics& diagnostics, const Node& trial) {
+void check_native_trial(Diagnostics& diagnostics, const Node& trial, std::int64_t processes) {
     for (const auto& entry : trial.entries)
         if (entry.key == "memory" || entry.key == "gpu_memory" || entry.key == "gpus")
             diagnostics.error(entry.location,
@@ -106,7 +106,7 @@ void check_native_trial(Diagnostics& diagnostics, const Node& trial) {
                                   "' is for scripts: the native worker computes to the byte what each trial needs; "
                                   "remove it");
     const Node* cores = find(trial, "cores");
-    if (cores != nullptr && find(trial, "processes") == nullptr)
+    if (cores != nullptr && processes == 1)
         diagnostics.error(
             cores->location,
             "'resources.trial.cores' of the native worker is for 'resources.trial.processes': one process "
@@ -197,8 +197,8 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     if (const Node* n = fields.take("gpu_reserve"))
         set(resources.gpu_reserve, fraction(diagnostics, *n, "resources.gpu_reserve", 0, 0.9));
     if (const Node* n = fields.take("trial")) {
-        if (native) check_native_trial(diagnostics, *n);
         read_trial(diagnostics, *n, resources.trial);
+        if (native) check_native_trial(diagnostics, *n, resources.trial.processes);
         if (native && resources.trial.processes > 1) set_ranks_backend(diagnostics, *n, resources);
     }
     if (const Node* n = fields.take("progress_timeout"))

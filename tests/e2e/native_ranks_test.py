@@ -162,7 +162,8 @@ class NativeRanks(Case):
                 ("trial: {processes: 2}, backend: cuda", "train on the CPU, and 'resources.backend' is cuda"),
                 ("trial: {processes: 2}, slots: 2", "'resources.trial.processes' and 'resources.slots' exclude"),
                 ("trial: {processes: 2, memory: 1GiB}", "'resources.trial.memory' is for scripts"),
-                ("trial: {cores: 2}", "'resources.trial.cores' of the native worker is for")):
+                ("trial: {cores: 2}", "'resources.trial.cores' of the native worker is for"),
+                ("trial: {processes: 1, cores: 2}", "'resources.trial.cores' of the native worker is for")):
             self.hpo("check", self.study(synthetic().replace("parallel: 2", resources)), status=1)
             self.assertIn(text, self.error)
 
