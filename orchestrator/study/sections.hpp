@@ -86,9 +86,9 @@ Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native);
 std::string keep_text(const std::optional<std::int64_t>& limit);
 
 /// Reports errors that involve several sections: names that are set twice, hidden together with width, batches that are
-/// too small, placeholders without a parameter.
+/// too small, placeholders without a parameter. `written_resources`: the section of `resources`; null: it is missing.
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
-                    const Resources& resources);
+                    const Resources& resources, const Node* written_resources);
 
 /// Reports placeholders of a script that have no value, and texts that resemble placeholders, wherever its study may
 /// have placeholders.

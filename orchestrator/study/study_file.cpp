@@ -128,7 +128,7 @@ class StudyReader {
                                "'resources.trial.processes' needs 'worker.command', the program that hpo starts in "
                                "several processes: without a worker (hpo ask-tell) remove it");
         study_.keep = read_keep(diagnostics_, keep, fixed.native());
-        if (fixed.known) check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
+        if (fixed.known) check_together(diagnostics_, varied, fixed, study_.policy, study_.resources, resources);
         study_.space = varied.space;
         study_.worker = fixed.worker;
         study_.fixed = fixed.params;

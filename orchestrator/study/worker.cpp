@@ -352,9 +352,15 @@ void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const 
         }
 }
 
+/// Returns 'resources.trial.processes'.
+const Node* processes_in(const Node* resources) {
+    const Node* const trial = resources ? find(*resources, "trial") : nullptr;
+    return trial ? find(*trial, "processes") : nullptr;
+}
+
 /// Checks that each of several processes of a native trial has a micro-batch.
 void check_native_processes(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
-                            std::int64_t processes) {
+                            std::int64_t processes, const Node* resources) {
     const auto grows_trees = [](const Value& type) { return type == Value(string("trees")); };
     const auto fixed = worker.params.find("type");
     if (fixed != worker.params.end() && grows_trees(fixed->second))
@@ -367,6 +373,18 @@ void check_native_processes(Diagnostics& diagnostics, const ReadSpace& space, co
     for (const std::int64_t size : samples_of(space, worker, "batch_size")) {
         const std::int64_t micro_batch = (size + processes - 1) / processes;
         if (micro_batch > 0 && (size + micro_batch - 1) / micro_batch >= processes) continue;
+        if (const Node* place = processes_in(resources);
+            place && !has(space, "batch_size") && worker.locations.count("batch_size") == 0) {
+            diagnostics.error(place->location, "batches of up to " + std::to_string(size) +
+                                                   " samples, which hpo chooses, cannot be "
+                                                   "divided among " +
+                                                   std::to_string(processes) +
+                                                   " processes: set 'worker.training.batch_size' "
+                                                   "to a multiple of " +
+                                                   std::to_string(processes) + ", such as " +
+                                                   std::to_string(size / processes * processes));
+            return;
+        }
         diagnostics.error(
             location_of(space, worker, "batch_size"),
             "a 'batch_size' of " + std::to_string(size) + " cannot be divided among the " + std::to_string(processes) +
@@ -533,7 +551,7 @@ static void check_processes(Diagnostics& diagnostics, const ReadWorker& worker) 
 }
 
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
-                    const Resources& resources) {
+                    const Resources& resources, const Node* written_resources) {
     for (std::size_t i = 0; i < space.space.size(); ++i) {
         const auto fixed = worker.locations.find(space.space[i].name);
         if (fixed == worker.locations.end()) continue;
@@ -548,7 +566,7 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
         check_variables(diagnostics, space, worker);
     if (worker.native()) check_native(diagnostics, space, worker);
     if (worker.native() && resources.trial.processes > 1)
-        check_native_processes(diagnostics, space, worker, resources.trial.processes);
+        check_native_processes(diagnostics, space, worker, resources.trial.processes, written_resources);
     check_batch_size(diagnostics, space, worker, policy);
     check_message_size(diagnostics, space, worker);
 }

@@ -166,6 +166,12 @@ class NativeRanks(Case):
                 ("trial: {processes: 1, cores: 2}", "'resources.trial.cores' of the native worker is for")):
             self.hpo("check", self.study(synthetic().replace("parallel: 2", resources)), status=1)
             self.assertIn(text, self.error)
+        text = native(60).replace("training: {batch_size: 64}", "training: {}")
+        self.hpo("check", self.study(text), status=1)
+        line, column = next((number, line.index("60") + 1) for number, line in enumerate(text.splitlines(), 1)
+                            if "processes: 60" in line)
+        self.assertIn(f"study.yaml:{line}:{column}: batches of up to 256 samples, which hpo chooses, cannot be divided "
+                      "among 60 processes: set 'worker.training.batch_size' to a multiple of 60, such as 240", self.error)
 
 
 if __name__ == "__main__":
