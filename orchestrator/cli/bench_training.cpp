@@ -1,5 +1,6 @@
 #include "orchestrator/cli/bench_training.hpp"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "hpo/random.hpp"
@@ -83,6 +84,12 @@ int bench_training(const TrainingBench& arguments, const std::map<std::string, s
         worker_output({"--profile", run, "--updates", std::to_string(arguments.updates)}, environment);
     const auto profile = read_profile(output.text);
     if (!profile) throw Fatal(study.name + " was not timed: " + profile.error().message);
+    if (study.resources.trial.processes > 1)
+        std::fprintf(
+            stderr,
+            "One process was timed, with whole batches: resources.trial.processes (%lld) is not. hpo show of a "
+            "trial tells their share of communication.\n",
+            static_cast<long long>(study.resources.trial.processes));
     if (peaks && peaks->identity != profile->identity) peaks = nullptr;
     print(arguments.json
               ? profile_json(study, *profile, peaks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

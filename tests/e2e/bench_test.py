@@ -78,6 +78,9 @@ budget: {trials: 2, epochs: 2}
         self.assertEqual((answer["study"], answer["backend"], answer["batch_size"], answer["updates"]), ("timed", "cpu", 32, 4))
         self.assertIn("sgd", {one["operation"] for one in answer["operations"]})
         self.assertFalse((self.folder / "runs").exists(), "nothing is stored")
+        self.assertNotIn("processes", self.error)
+        self.bench("training", study, "--updates", "4", "--set", "resources.trial.processes=2")
+        self.assertIn("One process was timed, with whole batches: resources.trial.processes (2) is not.", self.error)
 
     def test_training_that_cannot_be_timed_is_refused_in_words(self):
         self.bench("training", status=2)
