@@ -55,11 +55,13 @@ SignalQueue::~SignalQueue() {
     if (!*this) return;
     restore();
     bell = -1;
+    for (const int signal : take()) ::kill(::getpid(), signal);
 }
 
 void SignalQueue::restore() const {
-    for (const Watched& watched : watched_) ::sigaction(watched.signal, &watched.before, nullptr);
+    // The mask comes first: a signal that was blocked must not meet the action from before.
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    for (const Watched& watched : watched_) ::sigaction(watched.signal, &watched.before, nullptr);
 }
 
 std::vector<int> SignalQueue::take() {

@@ -17,6 +17,7 @@ class SignalQueue {
     /// control starts commands in the background with SIGINT ignored. Without descriptors for the pipe, the object is
     /// empty, with errno, and no signal is taken from the process.
     explicit SignalQueue(std::initializer_list<int> signals);
+    /// Restores mask and actions, and raises again the signals that nobody has taken.
     ~SignalQueue();
     SignalQueue(const SignalQueue&) = delete;
     SignalQueue& operator=(const SignalQueue&) = delete;

@@ -57,6 +57,42 @@ TEST(SignalQueue, ABlockedSignalIsReceivedAndMaskAndActionsAreRestored) {
     EXPECT_EQ(action.sa_handler, SIG_DFL);
 }
 
+TEST(SignalQueue, ASignalThatNobodyHasTakenIsRaisedAgain) {
+    sigset_t blocked, before, pending;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    for (const bool arrives : {true, false}) {
+        {
+            SignalQueue queue{SIGUSR1};
+            if (arrives) ::raise(SIGUSR1);
+        }
+        ::sigpending(&pending);
+        EXPECT_EQ(::sigismember(&pending, SIGUSR1), arrives ? 1 : 0);
+        ::signal(SIGUSR1, SIG_IGN);  // discards it
+        ::signal(SIGUSR1, SIG_DFL);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST(SignalQueue, ABlockedSignalNeverMeetsTheActionFromBefore) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGUSR1);
+        ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+        const pid_t receiver = ::getpid(), sender = ::fork();
+        for (int i = 1; sender == 0; ++i)
+            if (::getppid() != receiver || (i % 64 == 0 && ::kill(receiver, SIGUSR1) != 0)) ::_exit(0);
+        for (std::size_t received = 0; received < 300;) received += SignalQueue{SIGUSR1}.take().size();
+        ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "ended by signal " << WTERMSIG(status);
+}
+
 TEST(SignalQueue, AnIgnoredHangUpStaysIgnoredAndOtherIgnoredSignalsAreReceived) {
     for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_IGN);
     {
