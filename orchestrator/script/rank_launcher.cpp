@@ -79,6 +79,8 @@ class RankLauncher {
     int run() {
         ::pthread_setname_np(::pthread_self(), "hpo ranks");
         ::signal(SIGPIPE, SIG_IGN);
+        if (!signals_ && !complain(string("cannot receive signals: ") + std::strerror(errno)))
+            return cannot_start_ranks;
         if (!start_all()) return cannot_start_ranks;
         while (!ends_.all_ended()) {
             wait_for_something();
