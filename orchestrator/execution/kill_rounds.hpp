@@ -23,7 +23,9 @@ class KillRounds {
         if (!since_) since_ = now;
         lasts_ = now - *since_;
         clean_ = found == 0 ? clean_ + 1 : 0;
-        if (clean_ > 0 && clean_ >= needed_) since_.reset();
+        if (clean_ == 0 || clean_ < needed_) return;
+        since_.reset();
+        lasts_ = {};
     }
 
     /// Returns true if no process is left.

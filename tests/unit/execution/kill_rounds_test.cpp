@@ -54,6 +54,15 @@ TEST(KillRounds, ProcessesThatSigkillDoesNotEndAreToldOncePerWorkerAndNotWaitedF
     }
 }
 
+TEST(KillRounds, NothingIsHopelessOnceNoProcessIsLeft) {
+    KillRounds rounds(2);
+    rounds.took(begin, 1);
+    rounds.took(begin + KillRounds::hopeless_after, 0);
+    EXPECT_TRUE(rounds.hopeless()) << "one more round must find none";
+    rounds.took(begin + KillRounds::hopeless_after + 2ms, 0);
+    EXPECT_FALSE(rounds.hopeless());
+}
+
 TEST(KillRounds, TheTimeOfAnEarlierKillDoesNotCount) {
     KillRounds rounds(1);
     rounds.took(begin, 1);
