@@ -46,18 +46,21 @@ bool is_supervisor(pid_t pid) {
 bool kill_if(pid_t pid, const std::function<bool(pid_t)>& wanted) {
     // The process is held first: if the pid is reused before the environment is read, the signal reaches the dead one.
     const Descriptor handle = system::open_process(pid);
-    const bool refused = !handle && errno != ESRCH;
-    const std::string started = refused ? start_of(pid) : "";
-    if (!handle && started.empty()) return false;
+    const bool held = handle && system::signal_process(handle, 0);  // a filter may refuse signals by handles alone
+    if (!held && errno == ESRCH) return false;
+    const std::string started = held ? "" : start_of(pid);
+    if (!held && started.empty()) return false;
     // The process may end any time, and its group lives on. So soon no other group can have that number.
     const pid_t group = ::getpgid(pid);
     if (!wanted(pid)) return false;
     // A supervisor may be in the group of the process that has started it. All others that are wanted run below one, in
     // groups that were made there.
     if (group > 1 && group != ::getpgrp() && !is_supervisor(pid)) (void)::kill(-group, SIGKILL);
-    if (handle && system::signal_process(handle, SIGKILL)) return true;
-    if (handle && errno == ESRCH) return true;
-    if (!refused || start_of(pid) == started) (void)::kill(pid, SIGKILL);
+    if (held) {
+        (void)system::signal_process(handle, SIGKILL);
+    } else if (start_of(pid) == started) {
+        (void)::kill(pid, SIGKILL);
+    }
     return true;
 }
 

@@ -1,16 +1,29 @@
 // After SIGKILL to supervisors or to the orchestrator no process is left (README, promises 1, 8, 11).
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <fstream>
 #include <random>
 
 #include "orchestrator/execution/private_folder.hpp"
+#include "orchestrator/execution/processes.hpp"
 #include "tests/contract/execution/child_orchestrator.hpp"
 #include "tests/contract/execution/harness.hpp"
 #include "tests/contract/execution/refused_calls.hpp"
+
+namespace {
+pid_t killed_by_number = 0;
+}
+
+/// Replaces the function of the C library in this program, and notes who gets SIGKILL by its pid.
+extern "C" int kill(pid_t pid, int signal) noexcept {
+    if (signal == SIGKILL) killed_by_number = pid;
+    return static_cast<int>(::syscall(SYS_kill, pid, signal));
+}
 
 namespace hpo::testing_execution {
 namespace {
@@ -180,6 +193,31 @@ TEST(Killed, ASupervisorThatGetsTermKillsItsTreeAndEnds) {
     for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGTERM);
     EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
     EXPECT_TRUE(eventually([&] { return tagged(harness.tag).empty(); }, promised));
+}
+
+TEST(Killed, NoLaterProcessWithThePidWhereTheSystemRefusesSignalsByHandlesAlone) {
+    const pid_t tester = ::fork();
+    if (tester == 0) {
+        refuse_calls({SYS_pidfd_send_signal});
+        for (const bool ends_in_between : {true, false}) {
+            const pid_t victim = ::fork();
+            while (victim == 0) ::pause();
+            killed_by_number = 0;
+            kill_each([&](pid_t pid) {
+                if (pid != victim) return false;
+                if (!ends_in_between) return true;
+                ::syscall(SYS_kill, victim, SIGKILL);
+                ::waitpid(victim, nullptr, 0);  // from now on its pid may be that of another process
+                return true;
+            });
+            if (killed_by_number != (ends_in_between ? 0 : victim)) ::_exit(ends_in_between ? 1 : 2);
+            if (!ends_in_between && ::waitpid(victim, nullptr, 0) != victim) ::_exit(3);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(tester, &status, 0);
+    EXPECT_EQ(status, 0) << "1: a later process got the signal, 2: the process itself got none";
 }
 
 TEST(Killed, TheFolderOfAKilledOrchestratorIsRemovedByTheNextWithItsMark) {
