@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,17 +13,37 @@
 
 namespace hpo {
 
-/// True if the line has the part. A number at an end of the part is a whole one in the line: 15, 52 and 0.5 have no 5.
+inline bool digit_at(std::string_view text, std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+}
+
+/// True if the number with a digit at `at` began before it: 15, 0.5, 1,500, 1e5, 1e-5 and -5 do. The hyphen of step-5
+/// is no sign.
+inline bool number_began_before(std::string_view text, std::size_t at) {
+    if (at == 0) return false;
+    const char before = text[at - 1];
+    if (before == '.' || before == ',' || before == 'e') return digit_at(text, at - 2);
+    if (before != '-' && before != '+') return digit_at(text, at - 1);
+    if (at > 2 && text[at - 2] == 'e' && digit_at(text, at - 3)) return true;
+    return before == '-' && (at == 1 || std::isalnum(static_cast<unsigned char>(text[at - 2])) == 0);
+}
+
+/// True if the number whose digit stands before `at` goes on there: 52, 5.2, 5,000, 5e3 and 5e-3 do.
+inline bool number_goes_on(std::string_view text, std::size_t at) {
+    if (at >= text.size()) return false;
+    if (text[at] == '.' || text[at] == ',') return digit_at(text, at + 1);
+    if (text[at] != 'e') return digit_at(text, at);
+    const bool sign = at + 1 < text.size() && (text[at + 1] == '-' || text[at + 1] == '+');
+    return digit_at(text, at + (sign ? 2 : 1));
+}
+
+/// True if the line has the part. A number at an end of the part is a whole one in the line: 15, 52, 0.5, 5,000, -5 and
+/// 1e5 have no 5.
 inline bool names_part(std::string_view line, std::string_view part) {
-    const auto digit = [](std::string_view text, std::size_t at) {
-        return at < text.size() && text[at] >= '0' && text[at] <= '9';
-    };
     for (std::size_t at = line.find(part); at != std::string_view::npos; at = line.find(part, at + 1)) {
         const std::size_t end = at + part.size();
-        const bool began_before =
-            digit(part, 0) && (digit(line, at - 1) || (at > 0 && line[at - 1] == '.' && digit(line, at - 2)));
-        const bool goes_on = digit(part, part.size() - 1) &&
-                             (digit(line, end) || (end < line.size() && line[end] == '.' && digit(line, end + 1)));
+        const bool began_before = digit_at(part, 0) && number_began_before(line, at);
+        const bool goes_on = digit_at(part, part.size() - 1) && number_goes_on(line, end);
         if (!began_before && !goes_on) return true;
     }
     return false;

@@ -20,10 +20,14 @@ TEST(Mentions, ANumberIsAWholeOne) {
     EXPECT_THAT("5", Mentions("5"));
     EXPECT_THAT("step 5.", Mentions("step 5"));
     EXPECT_THAT("15 of 25", Mentions("25"));
-    for (const char* other : {"15", "52", "0.5", "5.2", "trial 5.25"}) EXPECT_THAT(other, Not(Mentions("5")));
+    for (const char* other :
+         {"15", "52", "0.5", "5.2", "trial 5.25", "5,000", "1,5", "-5", "(-5)", "1e5", "1e-5", "1e+5", "5e3", "5e-3"})
+        EXPECT_THAT(other, Not(Mentions("5")));
     EXPECT_THAT("step 50", Not(Mentions("step 5")));
     EXPECT_THAT("s.yaml:71", Not(Mentions("s.yaml:7")));
-    EXPECT_THAT("50 or 5", Mentions("5"));
+    for (const char* text : {"50 or 5", "step-5", "2024-01-5", "5, 6", "5-6", "5 even", "5e", "x,5", "1e-5 or 5"})
+        EXPECT_THAT(text, Mentions("5"));
+    EXPECT_THAT("at -5", Mentions("-5"));
 }
 
 TEST(Mentions, TheFactsStandInOneLine) {
