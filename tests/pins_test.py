@@ -3,8 +3,9 @@
 at a time, so that English can be bettered without touching tests.
 
 A pin is a text that a C++ test looks for with one of MATCHERS. It is prose if two English words stand side by side in it:
-lowercase, of at least two letters, with a single space between them, and neither quoted nor a command (`hpo run`). A pin that is a
-part of a text that the test itself writes elsewhere (what a script prints, the name of a series) is none.
+lowercase, of at least two letters, with a single space between them, and neither quoted nor a command (`hpo run`). A comparative
+("at least 72", "faster than") is a fact as its number is: without it a message may say the opposite. A pin that is a part of a
+text that the test itself writes elsewhere (what a script prints, the name of a series) is none.
 Say the same with Mentions (tests/support/mentions.hpp): Mentions("s.yaml:6", "'lr'", "twice") for "s.yaml:6: 'lr' is given twice".
 Pins that are no prose although they look so (input of the test, titles of a table) are listed in pins_allowed.txt, one
 `FILE: PIN` a line. A line that matches no pin any more must go, so the list only shrinks.
@@ -26,6 +27,8 @@ TOKEN = re.compile(r'R"(?P<mark>[^()\\ ]*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(
 QUOTED = re.compile(r"""'[^'\n]*'|\\"[^"\n]*\\"|"[^"\n]*"|`[^`\n]*`""")
 # What the C library says.
 SYSTEM = re.compile(r"[Nn]o such file( or directory)?|[Pp]ermission denied|[Nn]o space left( on device)?|[Ii]nput/output error")
+# What a number or a place is compared by.
+COMPARATIVE = re.compile(r"\b(?:at (?:least|most)|(?:more|less|fewer|better|wider|faster|slower) than|above|below|before|after|up to)\b")
 COMMAND = re.compile(r"\bhpo [a-z][a-z-]*(?: --[\w-]+| [A-Z]+| \w*[\d_./][\w./]*)*")
 PROSE = re.compile(r"(?<![\w.'{/<=-])[a-z]{2,}(?: [a-z]{2,})+(?![\w.'}/>=-]|:\w)")
 
@@ -59,7 +62,7 @@ def prose_of(pin, input_texts):
     plain = pin.replace(r"\n", "\n").replace(r"\t", "\t")
     if any(plain.strip() in text for text in input_texts):
         return []
-    return PROSE.findall(SYSTEM.sub("SYSTEM", COMMAND.sub("HPO", QUOTED.sub("QUOTED", plain))))
+    return PROSE.findall(COMPARATIVE.sub("COMPARED", SYSTEM.sub("SYSTEM", COMMAND.sub("HPO", QUOTED.sub("QUOTED", plain)))))
 
 
 def prose():

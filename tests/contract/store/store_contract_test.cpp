@@ -282,7 +282,7 @@ TEST_P(StoreContract, ATrialRepeatsOneBeforeIt) {
     for (const std::int64_t other : {2, 3, -1}) {
         const auto refused = store->append(event::Proposed{2, {}, {}, other});
         ASSERT_FALSE(refused) << other;
-        EXPECT_THAT(refused.error().message, Mentions("trial 2"));
+        EXPECT_THAT(refused.error().message, Mentions("before trial 2"));
     }
     EXPECT_TRUE(store->append(event::Proposed{2, {}, {}, 1}));
 }

@@ -135,7 +135,7 @@ TEST(Folds, OfAClassWithFewerSamplesAreRefused) {
     EXPECT_TRUE(check_class_folds(config, false, counts, name_of));
     EXPECT_THAT(check_class_folds(config, true, counts, name_of).error().message,
                 ::testing::AllOf(::testing::StartsWith("data.validation.folds: "),
-                                 Mentions("c1", "5 samples", "4", "5 folds")));
+                                 Mentions("c1", "5 samples", "4", "fewer than", "5 folds")));
     config.folds = 0;
     EXPECT_TRUE(check_class_folds(config, true, counts, name_of));
 }

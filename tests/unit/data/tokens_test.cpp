@@ -164,7 +164,7 @@ TEST_F(Tokens, ValBinOfAFolderTests) {
     data.path = std::filesystem::path(write("set/train.bin", words(numbered(100)))).parent_path();
     EXPECT_THAT(error(data), HasSubstr("val.bin"));
     const std::string validation = write("set/val.bin", words(numbered(4)));
-    EXPECT_THAT(error(data), Mentions("window", "6 tokens", validation, " 4"));
+    EXPECT_THAT(error(data), Mentions("window", "after", "6 tokens", validation, "only 4"));
     write("set/val.bin", words({7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 120}));
     const auto shape = describe_data(data);
     ASSERT_TRUE(shape) << shape.error().message;

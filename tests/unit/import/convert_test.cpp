@@ -291,13 +291,14 @@ TEST(Wandb, AGridHasATrialPerCombination) {
 }
 
 TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
-    EXPECT_THAT(problem(sweep("  a: {min: 3, max: 1}\n")),
-                ::testing::AllOf(StartsWith("sweep.yaml:6:3: "), Mentions("'a'", "minimum", "(3)", "(1)")));
+    EXPECT_THAT(
+        problem(sweep("  a: {min: 3, max: 1}\n")),
+        ::testing::AllOf(StartsWith("sweep.yaml:6:3: "), Mentions("'a'", "minimum (3)", "above", "maximum (1)")));
     EXPECT_THAT(problem(sweep("  a: {distribution: log_uniform_values, min: 0, max: 1}\n")),
                 Mentions("logarithmic", "above 0", "found 0"));
     EXPECT_THAT(problem(sweep("  a: {distribution: gauss}\n")), HasSubstr("'gauss'"));
     EXPECT_THAT(problem(sweep("  a: {min: 1}\n")), HasSubstr("needs 'min' and 'max'"));
-    EXPECT_THAT(problem(sweep("  a: {values: []}\n")), Mentions("'values'", "list"));
+    EXPECT_THAT(problem(sweep("  a: {values: []}\n")), Mentions("'values'", "list", "at least one"));
     EXPECT_THAT(problem(sweep("  a: 3\n")), HasSubstr("map"));
     EXPECT_THAT(problem(sweep("  a: {distribution: q_uniform, q: 0, min: 1, max: 2}\n")), Mentions("'q'", "0"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: 1}}\nmetric: {name: x, goal: up}\n"),

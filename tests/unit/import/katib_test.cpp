@@ -146,7 +146,7 @@ TEST(Katib, MistakesAreReportedAtTheirPlace) {
         return katib_problem(head + "  parameters:\n    - " + parameter + "\n");
     };
     EXPECT_THAT(with("{name: a, parameterType: double, feasibleSpace: {min: \"2\", max: \"1\"}}"),
-                ::testing::AllOf(StartsWith("k.yaml:10:7: "), Mentions("'a'", "minimum", "(2)", "(1)")));
+                ::testing::AllOf(StartsWith("k.yaml:10:7: "), Mentions("'a'", "minimum (2)", "above", "maximum (1)")));
     EXPECT_THAT(with("{name: a, parameterType: real, feasibleSpace: {}}"),
                 Mentions("'parameterType'", "double, int, discrete"));
     EXPECT_THAT(with("{name: a, parameterType: int, feasibleSpace: {max: \"1\"}}"), HasSubstr("needs 'min' and 'max'"));

@@ -219,7 +219,7 @@ TEST(FirstStudy, WarnsOfIdentifiersAndOfColumnsThatTellTheTarget) {
     facts.columns.insert(facts.columns.begin(), {column("account", "number", 1001), column("refund", "number", 2)});
     facts.columns[0].auc = 0.95;
     facts.columns[1].auc = 0.951;
-    EXPECT_THAT(made(facts).warnings, ElementsAre(Mentions("account", "whole"), Mentions("refund", "0.951")));
+    EXPECT_THAT(made(facts).warnings, ElementsAre(Mentions("account", "whole"), Mentions("refund", "ROC", "0.951")));
 }
 
 TEST(FirstStudy, NamesThatNeedQuotesOrHoldLinesStayOneText) {
@@ -235,7 +235,7 @@ TEST(FirstStudy, NamesThatNeedQuotesOrHoldLinesStayOneText) {
 TEST(FirstStudy, AnUnusableTargetIsRefusedWithItsName) {
     DataFacts facts = table();
     facts.columns.back().missing = 3;
-    EXPECT_THAT(error_of(facts), AllOf(Mentions("left", "3 rows"), HasSubstr("--target")));
+    EXPECT_THAT(error_of(facts), AllOf(Mentions("left", "missing", "3 rows"), HasSubstr("--target")));
     facts = table();
     facts.columns.back().distinct = 1;
     EXPECT_THAT(error_of(facts), HasSubstr("same"));
@@ -244,7 +244,7 @@ TEST(FirstStudy, AnUnusableTargetIsRefusedWithItsName) {
     EXPECT_THAT(error_of(facts), HasSubstr("plain"));
     facts = table();
     facts.columns.erase(facts.columns.begin(), facts.columns.end() - 1);
-    EXPECT_THAT(error_of(facts), AllOf(HasSubstr("column"), Not(HasSubstr("series"))));
+    EXPECT_THAT(error_of(facts), AllOf(Mentions("column", "but", "target"), Not(HasSubstr("series"))));
     facts.columns.insert(facts.columns.begin(), column("when", "dates", 1001));
     EXPECT_THAT(error_of(facts), Mentions("when (dates)", "--format series"));
 }

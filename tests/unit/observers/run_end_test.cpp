@@ -1,6 +1,8 @@
 // The report at the end of a session tells whether hpo run would go on.
 #include "orchestrator/observers/run_end.hpp"
 
+#include "tests/support/mentions.hpp"
+
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -35,7 +37,7 @@ constexpr auto resume = "hpo run ends.yaml";
 
 TEST(RunEnd, ASearchWhoseTrialsHaveAllFailedHasNothingToResume) {
     const std::string text = report_of(SessionEnd::failed, std::vector(4, TrialState::failed));
-    EXPECT_THAT(text, HasSubstr("failed"));
+    EXPECT_THAT(text, Mentions("search", "failed"));
     EXPECT_THAT(text, Not(HasSubstr(resume)));
 }
 

@@ -319,7 +319,7 @@ TEST(Plots, CurvesOfOneStepAreMarks) {
     EXPECT_THAT(
         draw_text(figure, {80, 24, false, true}),
         AllOf(HasSubstr("○\n"), HasSubstr("◆\n"), Mentions("◆", "trial " + std::to_string(best)), Not(HasSubstr("⡀"))));
-    EXPECT_THAT(draw_svg(figure), HasSubstr("star"));
+    EXPECT_THAT(draw_svg(figure), HasSubstr("\"mark star best\""));
 }
 
 TEST(Plots, TrialsThatRunAtOnceOnADeviceHaveRowsOfTheirOwn) {

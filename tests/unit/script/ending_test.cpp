@@ -77,7 +77,7 @@ TEST(Ending, AfterTheLastStepTheTrialIsCompleteAndAFailureIsTold) {
     for (const int status : {exited(1), exited(137), int(SIGSEGV)}) {
         const Ending after = ending(status, (frames + "OSError: no space\n").c_str(), 5);
         EXPECT_EQ(after.outcome, Outcome::complete);
-        EXPECT_THAT(after.message, HasSubstr("last"));
+        EXPECT_THAT(after.message, Mentions("after", "last"));
         EXPECT_THAT(after.message, HasSubstr("OSError: no space"));
         EXPECT_EQ(after.signal, 0);
         EXPECT_EQ(after.status, 0);

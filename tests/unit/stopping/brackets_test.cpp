@@ -60,8 +60,8 @@ TEST(Hyperband, ATrialIsComparedWithThoseOfItsBracketAlone) {
     auto hyperband = rule("hyperband", {}, 4);  // rungs 1 and 3: brackets of 9, 5 and 3
     std::string reasons;
     for (std::int64_t n = 1; n <= 17; ++n) reasons += feed(*hyperband, trial(n, {0.5, 0.5, 0.5})).second.reason + "\n";
-    EXPECT_THAT(reasons, Mentions("bracket 1 of 3", "1st of 1", "rung 1 (1 step)", "3 trials"));
-    EXPECT_THAT(reasons, Mentions("bracket 2 of 3", "1st of 1", "rung 1 (3 steps)", "3 trials"));
+    EXPECT_THAT(reasons, Mentions("bracket 1 of 3", "1st of 1", "rung 1 (1 step)", "before 3 trials"));
+    EXPECT_THAT(reasons, Mentions("bracket 2 of 3", "1st of 1", "rung 1 (3 steps)", "before 3 trials"));
     EXPECT_THAT(hyperband->promotions(), ElementsAre(2, 1, 3, 5)) << "one of 5 at step 3, three of 9 at step 1";
     EXPECT_THAT(hyperband->promotions(2), ElementsAre(2, 1));
 }

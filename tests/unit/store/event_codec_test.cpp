@@ -22,7 +22,7 @@ TEST(EventCodec, AProposalRepeatsATrialBeforeItOrIsDamaged) {
     EXPECT_EQ(std::get<event::Proposed>(*trial_two(R"(, "repeat_of": 1)")).repeat_of, 1);
     for (const char* wrong : {"0", "2", "3", "-1", "1.5", "\"1\"", "null", "[1]", "9223372036854775808"})
         EXPECT_FALSE(trial_two(std::string(", \"repeat_of\": ") + wrong)) << wrong;
-    EXPECT_THAT(trial_two(R"(, "repeat_of": 2)").error().message, Mentions("trial 2"));
+    EXPECT_THAT(trial_two(R"(, "repeat_of": 2)").error().message, Mentions("before trial 2"));
 }
 
 Result<Event> session_ended(const std::string& reason, const std::string& more) {

@@ -212,7 +212,7 @@ TEST(StudyFile, NamesOfParametersHaveLettersOfAnyScriptAndAreKnownInConditionsAn
                     HasSubstr("valid"))
             << refused;
     EXPECT_THAT(problem(script_head + "space: {a𝛼é: {type: float, low: 0, high: 1}}\n"),
-                Mentions("'_'", "'𝛼'", "U+FFFF"));
+                Mentions("'_'", "'𝛼'", "beyond U+FFFF"));
     EXPECT_THAT(problem(script_head + "space: {9é: {type: float, low: 0, high: 1}}\n"), Not(HasSubstr("U+FFFF")));
     EXPECT_THAT(problem(script_head + "space: {lr: {type: float, low: 0, high: 1}}\nwhere: lr ≤ 1\n"), HasSubstr("'≤'"))
         << "no name, though it is beyond ASCII";

@@ -31,7 +31,7 @@ TEST(CalibrationView, ShowsEachDeviceEachProductAndWhereOneOvertakes) {
     const std::string text = draw_calibrations(devices, {.width = 100});
     EXPECT_THAT(text, HasSubstr("2.5 us"));
     EXPECT_THAT(text, HasSubstr("1024 x 1024 x 1024   100 GFLOP/s    3.00 TFLOP/s"));
-    EXPECT_THAT(text, Mentions("cuda 0", "1024 on", "float32 (30 times", "30 times", "at 1024"));
+    EXPECT_THAT(text, Mentions("cuda 0", "faster than", "1024 on", "float32 (30 times", "30 times", "at 1024"));
     EXPECT_THAT(text, Not(HasSubstr("out")));
 }
 

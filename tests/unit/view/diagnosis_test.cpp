@@ -74,13 +74,14 @@ TEST(Installation, WhereNothingIsMissingAllIsWellAndHpoCanTrain) {
         EXPECT_TRUE(diagnose(here).can_train());
     }
     EXPECT_THAT(text_of(sound()),
-                AllOf(Mentions("well     processor", "Imaginary CPU, 2 cores", "8.000 GiB", "6.000 GiB", "2.000 GiB"),
+                AllOf(Mentions("well     processor", "Imaginary CPU, 2 cores", "8.000 GiB of", "6.000 GiB free",
+                               "2.000 GiB used", "other"),
                       HasSubstr("cpu, x86-64-v3, oneDNN 2.6.3, OpenBLAS Haswell"), Mentions("absent   GPUs", "CPU"),
-                      Mentions("100.0 GiB", "3 studies", "1 "), Mentions("2 files"), HasSubstr("for 1 ready"),
-                      Mentions("here", "CPU")));
-    EXPECT_THAT(text_of(with_gpu()),
-                AllOf(Mentions("GPU 0", "Imaginary 9000 (GPU-1111)", "24.00 GiB", "18.00 GiB", "6.000 GiB"),
-                      HasSubstr("/lib/libcuda.so.1, CUDA 12.4\n"), Mentions("CPU, cuda 0")));
+                      Mentions("100.0 GiB free", "3 studies", "1 runs"), Mentions("2 files", "kernels"),
+                      HasSubstr("for 1 ready"), Mentions("hpo can", "CPU.")));
+    EXPECT_THAT(text_of(with_gpu()), AllOf(Mentions("GPU 0", "Imaginary 9000 (GPU-1111)", "24.00 GiB of",
+                                                    "18.00 GiB free", "6.000 GiB used", "other"),
+                                           HasSubstr("/lib/libcuda.so.1, CUDA 12.4\n"), Mentions("CPU, cuda 0")));
 }
 
 TEST(Installation, WithoutCublasTheGpuTrainsSlowerAndTheCureFitsTheDriver) {
@@ -114,9 +115,9 @@ TEST(Installation, AGpuThatIsLostAndDriversThatFailAreNamedWithTheReason) {
     here.machine.readings.devices[0].reason = "the driver reports: GPU is lost (code 15)";
     here.machine.problem = "the NVIDIA driver reports: Fake Error (code 9); load the driver (modprobe nvidia)";
     const std::string text = text_of(here);
-    EXPECT_THAT(text,
-                AllOf(Mentions("GPU 0 (Imaginary 9000, GPU-1111)", "cannot"), HasSubstr("trains"),
-                      HasSubstr("(modprobe nvidia)"), Mentions("examined:", "NVIDIA GPU"), Mentions("here", "CPU")));
+    EXPECT_THAT(text, AllOf(Mentions("GPU 0 (Imaginary 9000, GPU-1111)", "cannot"), Mentions("so ", "no ", "trains"),
+                            HasSubstr("(modprobe nvidia)"), Mentions("not", "examined:", "no NVIDIA GPU"),
+                            Mentions("hpo can", "CPU.")));
 }
 
 TEST(Installation, OpenClNamesItsPlatformsAndMissesClBlastForAGpuOnly) {
@@ -131,9 +132,9 @@ TEST(Installation, OpenClNamesItsPlatformsAndMissesClBlastForAGpuOnly) {
     device.platform = "Portable";
     device.cpu = device.unified = true;
     here.machine.readings.devices = {device};
-    EXPECT_THAT(text_of(here),
-                AllOf(HasSubstr("/lib/libOpenCL.so.1, platform Portable\n"),
-                      Mentions("device 0", "Imaginary (OCL-1)", "CPU"), Not(HasSubstr("CLBlast")), HasSubstr("CPU.")));
+    EXPECT_THAT(text_of(here), AllOf(HasSubstr("/lib/libOpenCL.so.1, platform Portable\n"),
+                                     Mentions("device 0", "Imaginary (OCL-1)", "host's", "CPU"),
+                                     Not(HasSubstr("CLBlast")), HasSubstr("CPU.")));
     here.machine.readings.devices[0].cpu = false;
     EXPECT_THAT(diagnose(here).devices, ElementsAre("cpu", "opencl 0"));
     EXPECT_THAT(findings_with(here, Health::missing), ElementsAre(about("CLBlast"), about("calibration")));
@@ -159,14 +160,14 @@ TEST(Installation, WithoutAWorkerThatTrainsOrAPlaceForStudiesHpoCannotTrain) {
     EXPECT_THAT(wrong([](auto& here) { here.store.problem = "cannot be written: Permission denied"; }).cure,
                 HasSubstr("HPO_RUNS"));
     EXPECT_THAT(wrong([](auto& here) { here.store.lock_problem = "No locks available"; }).text,
-                HasSubstr("locked: No locks"));
+                Mentions("cannot", "locked: No locks"));
 }
 
 TEST(Installation, ANetworkFileSystemWithLocksIsNamedAndWillDo) {
     Installation here = sound();
     here.store.network = "NFS";
     EXPECT_TRUE(diagnose(here).can_train());
-    EXPECT_THAT(text_of(here), Mentions("writable", "NFS"));
+    EXPECT_THAT(text_of(here), Mentions("writable", "locks", "NFS"));
 }
 
 TEST(Installation, WhatIsMissingElsewhereIsToldWithWhatFollowsAndTheCure) {

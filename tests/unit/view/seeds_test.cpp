@@ -49,9 +49,9 @@ TEST_F(Seeds, OfAConfigurationAreToldWithItsMean) {
     EXPECT_THAT(lines, Not(HasSubstr("new")));
     EXPECT_EQ(seeds_text(record_.trial(1)), "mean of 2 seeds, +- 0.02828");
     EXPECT_EQ(seeds_text(record_.trial(2)), "");
-    EXPECT_THAT(trains(0.41), HasSubstr("new")) << "better than the mean";
-    EXPECT_THAT(trains(0.3, 1), HasSubstr("new")) << "the mean leads again";
-    EXPECT_THAT(trains(0.1, 3), HasSubstr("new"));
+    EXPECT_THAT(trains(0.41), Mentions("new", "0.4100 loss", "trial 3")) << "better than the mean";
+    EXPECT_THAT(trains(0.3, 1), Mentions("new", "0.3800 loss", "trial 1", "3 seeds")) << "the mean leads again";
+    EXPECT_THAT(trains(0.1, 3), Mentions("new", "0.2550 loss", "trial 3", "2 seeds"));
 }
 
 TEST_F(Seeds, AreCountedInTheReport) {
