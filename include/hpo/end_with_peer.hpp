@@ -10,7 +10,7 @@ namespace hpo {
 
 /// From now on this process ends, with status 1, when the other end of the socket or pipe is closed, as it is when the
 /// process there ends, whatever else this process is doing: a library may hang. Nothing happens if there is no thread
-/// left for that.
+/// left for that. The helper for devices has the system's death signal besides.
 inline void end_with_peer(int descriptor) {
     std::thread watch = start_thread("hpo-peer", [descriptor] {
         pollfd end{descriptor, 0, 0};  // poll() tells the end of the other side in any case

@@ -24,6 +24,7 @@
 #include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/supervisor.hpp"
+#include "orchestrator/execution/system.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/script/rank_launcher.hpp"
@@ -143,7 +144,10 @@ void print(std::string_view text) {
 int run_cli(int argc, char** argv) {
     // The helper processes come first. They must start within a millisecond or two, and they take no options.
     if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0) return run_supervisor(argc, argv);
-    if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) {
+        system::die_with_parent();  // without threads left, the helper does not notice the end itself while it hangs
+        return run_device_helper(argc, argv);
+    }
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], ranks_command_name) == 0) return run_ranks(argc, argv);
     if (argc == 4 && std::strcmp(argv[1], notify_command) == 0) return run_notifications(argv[2], argv[3]);

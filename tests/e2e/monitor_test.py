@@ -1,8 +1,11 @@
 """hpo monitor: samples, summary and verdict, with a fake management library and with programs of its own."""
 import csv
 import json
+import os
 import signal
+import socket
 import subprocess
+import sys
 import unittest
 
 from harness import BUILD, DEADLINE, HPO, Case, wait_for
@@ -113,6 +116,20 @@ class Monitor(Case):
         kept = self.channels(self.monitor("--study", "quick", "--json"))
         self.assertGreater(kept["host", "utilization"]["samples"], 0)
         self.assertNotIn(("study quick", "speed"), kept)
+
+    def test_the_helper_for_devices_dies_with_its_parent_also_where_its_socket_stays_open(self):
+        parent = "import subprocess, sys; subprocess.Popen([sys.argv[1], '__devices', 'nvml'], stdin=0).wait()"
+        own, its = socket.socketpair()
+        with own, its:
+            own.settimeout(DEADLINE)
+            process = subprocess.Popen([sys.executable, "-c", parent, HPO], cwd=self.folder, stdin=its,
+                                       env={**os.environ, **self.environment})
+            self.children.append(process)
+            its.close()
+            own.send(b"?")
+            self.assertIn(b"problem", own.recv(1 << 16))
+            process.kill()
+            self.assertEqual(own.recv(1), b"")
 
     def test_what_cannot_be_run_or_read_is_refused_in_words(self):
         self.monitor("--for", "5", status=2)
