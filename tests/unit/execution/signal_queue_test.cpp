@@ -83,8 +83,9 @@ TEST(SignalQueue, ABlockedSignalNeverMeetsTheActionFromBefore) {
         sigaddset(&blocked, SIGUSR1);
         ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
         const pid_t receiver = ::getpid(), sender = ::fork();
-        for (int i = 1; sender == 0; ++i)
-            if (::getppid() != receiver || (i % 64 == 0 && ::kill(receiver, SIGUSR1) != 0)) ::_exit(0);
+        if (sender == 0)
+            for (int i = 1;; ++i)
+                if (::getppid() != receiver || (i % 64 == 0 && ::kill(receiver, SIGUSR1) != 0)) ::_exit(0);
         for (std::size_t received = 0; received < 300;) received += SignalQueue{SIGUSR1}.take().size();
         ::_exit(0);
     }
