@@ -53,7 +53,7 @@ inline constexpr std::array study_keys{
     StudyKey{"budget.time", "<duration>", "", "duration of the study over all its sessions, such as 30m"},
     StudyKey{"budget.patience", "<integer 1 1e6>", "", "end the study after this many trials without an improvement"},
     StudyKey{"start", "[<map>]|<null>", "[]", "configurations to try first, such as [{lr: 0.001, width: 256}]; missing parameters are sampled"},
-    StudyKey{"warm_start", "<text>|[<text>]|<null>", "[]", "studies whose ended trials the sampler learns from: names, or folders; auto: up to three earlier ones of the same worker that share its parameters"},
+    StudyKey{"warm_start", "<text>|[<text>]|<null>", "[]", "studies whose trials the sampler learns from: names, or folders; auto: up to three that are like this one"},
     StudyKey{"sampler.type", "", "auto", "name of the sampler"},
     StudyKey{"stopping", "auto|[<rule>]|<null>", "", "auto, a list such as [{rule: asha, grace: 1}], or [] for none; default: auto for 32 trials of 6 steps or more"},
     StudyKey{"policy.min_batch_size", "auto|<integer 1 1e6>", "auto", "smallest batch size; auto: the largest power of two from 16 to 256 with 100 updates an epoch; script: 256"},
