@@ -659,7 +659,7 @@ class Slurm(SlurmCase, ClusterCase):
         self.controller.terminate()
         self.controller.wait(60)
         before = steps()
-        wait_for(lambda: all(now > before[trial] + 100 for trial, now in steps().items()))
+        wait_for(lambda: all(now > before.get(trial, 0) + 100 for trial, now in steps().items()))
         self.controller = self.begin_daemon("slurmctld")
         wait_for(lambda: self.slurm("sinfo", "-h", "-t", "alloc", "-o", "%D").strip() == "3")
         self.assertEqual({(trial["attempt"], trial["failures"]) for trial in self.trials_so_far("several")}, {(1, 0)})
