@@ -49,15 +49,13 @@ constexpr std::size_t enough_elsewhere = 8;  // trials of another study that say
 constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 
 constexpr std::array options{
-    Option{
-        "startup",
-        OptionType::integer,
-        2,
-        1e6,
-        {},
-        "",
-        "trials proposed by sobol before the model is asked; default: two more than parameters, from 5 to 10, and 2 if "
-        "warm_start gives eight trials of a study"},
+    Option{"startup",
+           OptionType::integer,
+           2,
+           1e6,
+           {},
+           "",
+           "sobol trials before the model is asked; default: two more than parameters, 5 to 10; 2 after warm_start"},
     Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
 };
 
