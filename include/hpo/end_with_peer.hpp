@@ -12,10 +12,14 @@ namespace hpo {
 /// process there ends, whatever else this process is doing: a library may hang. Nothing happens if there is no thread
 /// left for that. The helper for devices has the system's death signal besides.
 inline void end_with_peer(int descriptor) {
-    std::thread watch = start_thread("hpo-peer", [descriptor] {
+    const auto is_closed = [descriptor](int milliseconds) {
         pollfd end{descriptor, 0, 0};  // poll() tells the end of the other side in any case
-        do ::poll(&end, 1, -1);
-        while ((end.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0);
+        return ::poll(&end, 1, milliseconds) == 1 && (end.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+    };
+    if (is_closed(0)) ::_exit(1);  // this process may have nothing left to do when the thread first looks
+    std::thread watch = start_thread("hpo-peer", [is_closed] {
+        while (!is_closed(-1)) {
+        }
         ::_exit(1);
     });
     if (watch.joinable()) watch.detach();
