@@ -37,7 +37,7 @@ std::vector<Timed> front_of_time(const Study& study, const StudyRecord& record) 
         const auto seconds = training_seconds(*trial);
         if (front.empty() && !(seconds && *seconds > 0)) return {};
         const bool near = (*trial->value - best) / (lead != 0 ? lead : 1) <= 1 - nearly;
-        if (!near || (front.size() > most_named)) break;
+        if (!near || front.size() > most_named) break;
         if (front.empty() ||
             (seconds && same_place(*trial, *front.front().trial) && *seconds <= much_less * front.back().seconds))
             front.push_back({trial, *seconds});

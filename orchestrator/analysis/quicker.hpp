@@ -1,7 +1,6 @@
 // Finds trials that are nearly as good as the best one and took much less time: the front of quality and cost.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

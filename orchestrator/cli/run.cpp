@@ -28,15 +28,16 @@ namespace hpo::commands {
 namespace {
 
 /// Names the earlier studies from which a new one learns by `warm_start: auto`, or from which it could.
-void tell_warm_start(const Study& study) {
+void tell_warm_start(const Study& study, bool fresh) {
     std::error_code ignored;
-    if (std::filesystem::exists(study_folder(study.name).database(), ignored)) return;
+    if (!fresh && std::filesystem::exists(study_folder(study.name).database(), ignored)) return;
     if (study.warm_start_auto) {
         const std::string names = names_of_alike(study);
         std::fprintf(stderr, "hpo: warm_start: auto %s\n",
                      names.empty() ? "finds no earlier study like this one" : ("learns from " + names).c_str());
-    } else if (const std::string offer = warm_start_offer(study); view::is_terminal(STDERR_FILENO) && !offer.empty()) {
-        std::fprintf(stderr, "hpo: earlier studies are like this one: %s\n", offer.c_str());
+    } else if (view::is_terminal(STDERR_FILENO)) {
+        if (const std::string offer = warm_start_offer(study); !offer.empty())
+            std::fprintf(stderr, "hpo: earlier studies are like this one: %s\n", offer.c_str());
     }
 }
 
@@ -51,7 +52,7 @@ void examine(const RunArguments& arguments, const Study& study, const RunPlace& 
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
-    if (!arguments.quiet && !arguments.json) tell_warm_start(study);
+    if (!arguments.quiet && !arguments.json) tell_warm_start(study, arguments.fresh);
     refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
 }
 
