@@ -37,6 +37,12 @@ std::vector<double> ranks(const std::vector<double>& values) {
     return made;
 }
 
+/// Gives the inputs what is known of their targets beforehand: the noise of each, and the slopes of their mean.
+void take_known(Inputs& inputs, const SearchSpace& space, const Targets& targets) {
+    inputs.variances = targets.variances;
+    inputs.slopes = slopes_along_expected(inputs, space, targets.values);
+}
+
 }  // namespace
 
 SearchSpace search_space(const SamplerSetup& setup) {
@@ -176,10 +182,10 @@ Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, c
 
 GaussianProcess process_of(const SearchSpace& space, const Data& data, const Model& model,
                            std::span<const Site> pending) {
-    auto [targets, variances, cost] = rescale(data.losses, data.variances, model.scale);
+    auto scaled = rescale(data.losses, data.variances, model.scale);
+    auto& [targets, variances, cost] = scaled;
     Inputs inputs = data.inputs;
-    inputs.variances = variances;
-    inputs.slopes = slopes_along_expected(inputs, space, targets);
+    take_known(inputs, space, scaled);
     const std::vector<double> slopes = inputs.slopes;
     GaussianProcess process(std::move(inputs), targets, model.parameters);
     if (pending.empty()) return process;
@@ -231,8 +237,7 @@ Model local_model(const SearchSpace& space, Data data, const Point& centre, cons
     Model local{Scale::plain, {}};
     Targets targets = rescale(data.losses, data.variances, local.scale);
     Inputs& inputs = data.inputs;
-    inputs.variances = std::move(targets.variances);
-    inputs.slopes = slopes_along_expected(inputs, space, targets.values);
+    take_known(inputs, space, targets);
     double furthest = 0;
     for (std::size_t d = 0; d < centre.size(); ++d)
         if (!space.categorical[d])
@@ -277,16 +282,14 @@ Model ModelChooser::choose(const History& history) {
         if (parameters.length.size() != dimensions)  // the input for steps was added or removed since
             parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
         Targets targets = rescale(data.losses, data.variances, forms[form].scale);
-        data.inputs.variances = targets.variances;
-        data.inputs.slopes = slopes_along_expected(data.inputs, space_, targets.values);
+        take_known(data.inputs, space_, targets);
         const double reached = cost(data.inputs, targets.values, parameters) + targets.cost;
         if (form > 0 && !(reached < least)) continue;
         least = reached;
         best = {forms[form].scale, std::move(parameters)};
         chosen = std::move(targets);
     }
-    data.inputs.variances = chosen.variances;
-    data.inputs.slopes = slopes_along_expected(data.inputs, space_, chosen.values);
+    take_known(data.inputs, space_, chosen);
     best.parameters = fit(data.inputs, chosen.values, best.parameters, 3).parameters;
     return best;
 }
@@ -318,8 +321,7 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
     }
     const auto targets_of = [&](Data& some) {
         Targets targets = rescale(some.losses, some.variances, wanted.scale);
-        some.inputs.variances = std::move(targets.variances);
-        some.inputs.slopes = slopes_along_expected(some.inputs, space_, targets.values);
+        take_known(some.inputs, space_, targets);
         return std::move(targets.values);
     };
     Data few = data_of(space_, trials, select(trials, most_sketched));
