@@ -19,6 +19,8 @@
 #include "orchestrator/lookup/trial_choice.hpp"
 #include "orchestrator/output/best_config.hpp"
 #include "orchestrator/output/study_json.hpp"
+#include "orchestrator/sampling/posterior_ranking.hpp"
+#include "orchestrator/view/posterior.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/terminal.hpp"
 #include "orchestrator/view/trial_list.hpp"
@@ -54,6 +56,36 @@ std::string front_json(const StudySnapshot& snapshot) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
+/// Ranks the study's configurations by a model. Throws Fatal if they are too few, or have several objectives.
+PosteriorRanking ranking_by_model(const StudySnapshot& snapshot) {
+    const Study& study = snapshot.study;
+    if (!study.objective.further.empty())
+        throw Fatal("--by model ranks trials by one objective, and study " + study.name + " has " +
+                        std::to_string(1 + study.objective.further.size()),
+                    2);
+    const auto ranking = posterior_ranking(study, snapshot.record);
+    if (!ranking) throw Fatal(ranking.error().message);
+    if (ranking->configurations.empty())
+        throw Fatal("--by model needs at least " + std::to_string(fewest_ranked) + " trials with a value of " +
+                    study.objective.metric + " in study " + study.name);
+    return *ranking;
+}
+
+/// Returns the `top` best trials, by their values or in the order of `model`.
+std::vector<const TrialRecord*> best_trials(const StudySnapshot& snapshot, std::int64_t top,
+                                            const std::optional<PosteriorRanking>& model) {
+    std::vector<const TrialRecord*> trials;
+    if (model)
+        for (const Expected& one : model->configurations) trials.push_back(&snapshot.record.trial(one.trial));
+    else
+        trials = ranking(snapshot.record, snapshot.study.objective);
+    trials.resize(std::min(trials.size(), static_cast<std::size_t>(top)));
+    if (trials.empty())
+        throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +
+                    snapshot.study.objective.metric + " yet");
+    return trials;
+}
+
 std::string no_single_best(const StudySnapshot& snapshot) {
     const auto front = front_of(snapshot.record, snapshot.study.objective);
     const std::string& name = snapshot.study.name;
@@ -66,7 +98,7 @@ std::string no_single_best(const StudySnapshot& snapshot) {
 
 CommandAction best(CLI::App& app) {
     struct Arguments {
-        std::string study, format;
+        std::string study, format, by = "value";
         std::int64_t repeat = 0, top = 5;
         bool json = false;
     };
@@ -81,6 +113,12 @@ CommandAction best(CLI::App& app) {
            "objectives, the default on a terminal; args: --name=value arguments, quoted for eval; env: "
            "HPO_PARAM_NAME=value lines for eval, the variables that a trial's script receives")
         ->check(CLI::IsMember({"yaml", "json", "table", "args", "env"}));
+    app.add_option("--by", arguments->by,
+                   "value: the best value, of several seeds their mean; model: the value to expect of a further "
+                   "training, by a model of all trainings: where these are noisy, the best value is a lucky one; with "
+                   "--format table the best ones with their chances")
+        ->check(CLI::IsMember({"value", "model"}))
+        ->capture_default_str();
     const auto repeat =
         app.add_option("--repeat", arguments->repeat,
                        "Train each of the best trials again this many times, with new seeds (also for the data "
@@ -88,27 +126,31 @@ CommandAction best(CLI::App& app) {
                        "command resumes it")
             ->check(CLI::Range(1, 1000))
             ->excludes("--format");
-    app.add_option("--top", arguments->top, "With --repeat: the number of best trials to train again")
+    app.add_option("--top", arguments->top, "The number of best trials to train again, or in the table of --by model")
         ->check(CLI::Range(1, 1000))
-        ->capture_default_str()
-        ->needs(repeat);
+        ->capture_default_str();
     app.add_flag("--json", arguments->json, "With --repeat: one JSON object for programs")->needs(repeat);
     return [arguments] {
         const TrialChoice choice =
             is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
         const StudyFolder folder = choose_study(choice.study);
-        StudySnapshot snapshot = snapshot_or_fail(folder, TrialParts::standing);
-        if (arguments->repeat > 0 || !snapshot.study.objective.further.empty())
-            snapshot = snapshot_or_fail(folder, arguments->repeat > 0 ? TrialParts::all : TrialParts::shown);
+        const bool by_model = arguments->by == "model", whole = by_model || arguments->repeat > 0;
+        if (by_model && choice.trial) throw Fatal("--by model chooses the trial, and one is given", 2);
+        StudySnapshot snapshot = snapshot_or_fail(folder, whole ? TrialParts::all : TrialParts::standing);
+        if (!whole && !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder, TrialParts::shown);
         const Objective& objective = snapshot.study.objective;
+        const std::optional<PosteriorRanking> model =
+            by_model ? std::optional(ranking_by_model(snapshot)) : std::nullopt;
         if (arguments->repeat > 0) {
             if (!objective.further.empty())
                 throw Fatal("--repeat ranks trials by one objective; the front of " + snapshot.study.name +
                             " has no first: write one of it with hpo best " + snapshot.study.name + "/NUMBER");
-            return repeat_best(snapshot, arguments->top, arguments->repeat, arguments->json);
+            return repeat_best(snapshot, best_trials(snapshot, arguments->top, model), arguments->repeat,
+                               arguments->json);
         }
-        const TrialRecord* trial =
-            choice.trial ? trial_of(snapshot, *choice.trial) : best_trial(snapshot.record, objective);
+        const TrialRecord* trial = choice.trial ? trial_of(snapshot, *choice.trial)
+                                   : model      ? &snapshot.record.trial(model->configurations.front().trial)
+                                                : best_trial(snapshot.record, objective);
         if (!trial && !view::constraints_text(snapshot.record, objective).empty())
             throw Fatal("study " + snapshot.study.name + ": " + view::constraints_text(snapshot.record, objective));
         if (!trial)
@@ -122,10 +164,16 @@ CommandAction best(CLI::App& app) {
                         : front_json(snapshot));
             return 0;
         }
+        if (arguments->format == "table" && model) {
+            print(view::draw_posterior(snapshot.study, snapshot.record, *model,
+                                       static_cast<std::size_t>(arguments->top), view::screen_of_stdout()));
+            return 0;
+        }
         if (arguments->format == "table")
-            throw Fatal("--format table is for the Pareto front of several objectives", 2);
+            throw Fatal("--format table is for the Pareto front of several objectives, and for --by model", 2);
         if (const auto read = snapshot.read_parameters(trial->number); !read) throw Fatal(read.error().message);
-        print(best_config(snapshot.study, *trial, arguments->format.empty() ? "yaml" : arguments->format));
+        print(best_config(snapshot.study, *trial, arguments->format.empty() ? "yaml" : arguments->format,
+                          model ? std::optional(model->configurations.front()) : std::nullopt));
         return 0;
     };
 }

@@ -80,13 +80,9 @@ void print_json(const Study& study, const std::vector<Repeated>& ranked) {
 
 }  // namespace
 
-int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json) {
+int repeat_best(const StudySnapshot& snapshot, const std::vector<const TrialRecord*>& configurations,
+                std::int64_t repeats, bool json) {
     refuse_unrepeatable(snapshot.study);
-    std::vector<const TrialRecord*> configurations = ranking(snapshot.record, snapshot.study.objective);
-    configurations.resize(std::min(configurations.size(), static_cast<std::size_t>(top)));
-    if (configurations.empty())
-        throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +
-                    snapshot.study.objective.metric + " yet");
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
     const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);

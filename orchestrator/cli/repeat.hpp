@@ -9,8 +9,9 @@ namespace hpo {
 
 struct StudySnapshot;
 
-/// Trains the missing repeats of the `top` best trials and prints the ranking. Returns the exit code. Throws Fatal if
-/// the study cannot be repeated.
-int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json);
+/// Trains the missing repeats of the configurations and prints the ranking. Returns the exit code. Throws Fatal if the
+/// study cannot be repeated. `configurations` are trials of the snapshot, at least one.
+int repeat_best(const StudySnapshot& snapshot, const std::vector<const TrialRecord*>& configurations,
+                std::int64_t repeats, bool json);
 
 }  // namespace hpo

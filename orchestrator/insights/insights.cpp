@@ -10,9 +10,11 @@
 #include "orchestrator/analysis/quicker.hpp"
 #include "orchestrator/analysis/repeat_study.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/sampling/posterior_ranking.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 #include "orchestrator/telemetry/verdict.hpp"
+#include "orchestrator/view/posterior.hpp"
 
 namespace hpo {
 
@@ -116,6 +118,18 @@ std::vector<std::string> quicker_lines(const StudySnapshot& snapshot) {
     return text.empty() ? std::vector<std::string>() : labelled_lines("Quicker", text);
 }
 
+/// Returns lines about the configuration to choose where trainings are noisy. Reads the parameters of the trials.
+std::vector<std::string> choice_lines(StudySnapshot& snapshot) {
+    constexpr std::size_t most_trials = 1000;
+    if (snapshot.record.trials.size() > most_trials) return {};
+    for (const TrialRecord& trial : snapshot.record.trials)
+        if (!snapshot.read_parameters(trial.number)) return {};
+    const auto ranking = posterior_ranking(snapshot.study, snapshot.record);
+    if (!ranking) return {};
+    const std::string text = view::better_choice_text(snapshot.study, snapshot.record, *ranking);
+    return text.empty() ? std::vector<std::string>() : labelled_lines("Choice", text);
+}
+
 std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
     constexpr std::int64_t max_steps = 200'000;
     if (!snapshot.study.objective.further.empty()) return {};  // there is no single best trial
@@ -155,6 +169,7 @@ Insights insights_at_once(StudySnapshot& snapshot) {
 
 std::vector<std::string> insights_of(StudySnapshot& snapshot) {
     std::vector<std::string> lines = importance_lines(snapshot);
+    for (std::string& line : choice_lines(snapshot)) lines.push_back(std::move(line));
     for (std::string& line : quicker_lines(snapshot)) lines.push_back(std::move(line));
     for (std::string& line : machine_lines(snapshot)) lines.push_back(std::move(line));
     return lines;

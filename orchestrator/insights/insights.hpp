@@ -16,7 +16,8 @@ analysis::Repeats repeats_of(const StudySnapshot& snapshot);
 /// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
 
-/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, quicker trials, then
+/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, the choice
+/// under noise, quicker trials, then
 /// what limited the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the
 /// computation would keep the user waiting because of very many steps (`hpo importance` has no such limit). Reads the
 /// steps of the analysed trials into the snapshot.

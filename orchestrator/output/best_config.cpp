@@ -12,6 +12,7 @@
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/posterior.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo {
@@ -61,18 +62,19 @@ std::string parameters_as_yaml(const TrialRecord& trial) {
     return text;
 }
 
-std::string as_yaml(const Study& study, const TrialRecord& trial) {
-    std::string head = "# The best of study " + study.name + ": trial " + std::to_string(trial.number) + ", " +
-                       study.objective.metric + " " + short_number(*trial.value) +
+std::string as_yaml(const Study& study, const TrialRecord& trial, const std::optional<Expected>& expected) {
+    std::string head = "# The best of study " + study.name + (expected ? " by a model" : "") + ": trial " +
+                       std::to_string(trial.number) + ", " + study.objective.metric + " " + short_number(*trial.value) +
                        (trial.seeds.empty() ? " at " + step_name(study) + " " + std::to_string(trial.best_step)
                                             : ", " + view::seeds_text(trial)) +
                        ".\n";
+    if (expected) head += "# A further training is expected to reach " + view::expected_text(*expected) + ".\n";
     if (study.native()) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
     if (!study.has_worker()) return head + parameters_as_yaml(trial);
     return head + write_study(fix_parameters(study, study.native() ? complete(study, trial) : trial.params));
 }
 
-std::string as_json(const Study& study, const TrialRecord& trial) {
+std::string as_json(const Study& study, const TrialRecord& trial, const std::optional<Expected>& expected) {
     const auto ordered = [](const Params& params) { return nlohmann::ordered_json(wire::from(params)); };
     nlohmann::ordered_json json{{"schema", json_schema},
                                 {"study", study.name},
@@ -83,6 +85,9 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
                                 {"params", ordered(trial.params)},
                                 {"worker", ordered(with_defaults(study, trial))}};
     add_seeds(json, trial);
+    if (expected)
+        json["expected"] = {
+            {"value", expected->value}, {"deviation", expected->deviation}, {"chance", expected->chance}};
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
@@ -103,9 +108,10 @@ Params keys_for_shell(const Study& study, const TrialRecord& trial) {
 
 }  // namespace
 
-std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format) {
-    if (format == "yaml") return as_yaml(study, trial);
-    if (format == "json") return as_json(study, trial);
+std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format,
+                        const std::optional<Expected>& expected) {
+    if (format == "yaml") return as_yaml(study, trial, expected);
+    if (format == "json") return as_json(study, trial, expected);
     std::string text;
     for (const auto& [name, value] : keys_for_shell(study, trial)) {
         if (is_null(value)) continue;  // a trial's command omits it too

@@ -1,10 +1,12 @@
 // Formats a trial's configuration as `hpo best` prints it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "hpo/study.hpp"
 #include "hpo/trial.hpp"
+#include "orchestrator/sampling/posterior_ranking.hpp"
 
 namespace hpo {
 
@@ -15,6 +17,8 @@ namespace hpo {
 ///         parameters, "worker" every key that the worker received.
 ///   args  --name=value arguments on one line, quoted for a POSIX shell
 ///   env   NAME=value lines, quoted for a POSIX shell
-std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format);
+/// `expected`, of the trial, is a comment in YAML, and an object "expected" in JSON.
+std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format,
+                        const std::optional<Expected>& expected = {});
 
 }  // namespace hpo

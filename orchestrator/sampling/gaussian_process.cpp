@@ -214,6 +214,12 @@ class Posterior {
 
 }  // namespace
 
+std::vector<double> Inputs::row(std::size_t i) const {
+    std::vector<double> coordinates(dimensions());
+    for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] = at(i, d);
+    return coordinates;
+}
+
 std::vector<double> Inputs::without_trend(std::span<const double> targets) const {
     std::vector<double> rest(targets.begin(), targets.end());
     for (std::size_t d = 0; d < slopes.size(); ++d)
@@ -257,11 +263,10 @@ GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets,
     const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
     const bool additive = !additive_relevance_.empty();
     additive_ = additive ? std::exp(parameters.additive) / static_cast<double>(dimensions) : 0;
-    std::vector<double> covariance(n * n), x(dimensions);
+    std::vector<double> covariance(n * n);
     Scratch scratch;
     for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t d = 0; d < dimensions; ++d) x[d] = inputs_.at(i, d);
-        covariances(x, i + 1, scratch);
+        covariances(inputs_.row(i), i + 1, scratch);
         std::copy(scratch.covariance.begin(), scratch.covariance.end(),
                   covariance.begin() + static_cast<std::ptrdiff_t>(i * n));
     }
@@ -360,6 +365,22 @@ HPO_VECTORISED GaussianProcess::Prediction GaussianProcess::predict(std::span<co
         if (variance > 1e-20) deviation_gradient[d] = by_variance / (2 * p.deviation);
     }
     return p;
+}
+
+std::vector<double> GaussianProcess::covariance(const std::vector<std::size_t>& some) const {
+    const std::size_t n = inputs_.count, count = some.size();
+    std::vector<double> matrix(count * count);
+    std::vector<std::vector<double>> explained(count, std::vector<double>(n));
+    Scratch scratch;
+    for (std::size_t i = 0; i < count; ++i) {
+        covariances(inputs_.row(some[i]), n, scratch);
+        multiply_lower(inverse_, scratch.covariance, explained[i]);
+        for (std::size_t j = 0; j <= i; ++j)
+            matrix[i * count + j] = matrix[j * count + i] =
+                scratch.covariance[some[j]] -
+                std::inner_product(explained[i].begin(), explained[i].end(), explained[j].begin(), 0.0);
+    }
+    return matrix;
 }
 
 std::vector<double> GaussianProcess::leave_one_out() const {

@@ -37,6 +37,8 @@ struct Inputs {
     [[nodiscard]] std::vector<double> without_trend(std::span<const double> targets) const;
     [[nodiscard]] std::size_t dimensions() const { return categorical.size(); }
     [[nodiscard]] double at(std::size_t i, std::size_t d) const { return values[d * count + i]; }
+    /// Returns the coordinates of an input.
+    [[nodiscard]] std::vector<double> row(std::size_t i) const;
     [[nodiscard]] double variance(std::size_t i) const { return variances.empty() ? 0 : variances[i]; }
     [[nodiscard]] double range(std::size_t d) const { return ranges.empty() ? 1 : ranges[d]; }
 };
@@ -85,6 +87,9 @@ class GaussianProcess {
                        std::span<double> deviation_gradient) const;
     /// Returns the mean at each observed input, predicted from all others (Rasmussen and Williams, 5.4.2).
     [[nodiscard]] std::vector<double> leave_one_out() const;
+
+    /// Returns the covariance matrix of the function's values at some of the observed inputs, row by row.
+    [[nodiscard]] std::vector<double> covariance(const std::vector<std::size_t>& some) const;
 
     [[nodiscard]] const Inputs& inputs() const { return inputs_; }
     [[nodiscard]] const std::vector<double>& targets() const { return targets_; }

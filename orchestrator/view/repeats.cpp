@@ -20,15 +20,13 @@ std::string draw_repeats(const Study& study, const std::vector<Repeated>& ranked
                  {"PARAMETERS"}});
     std::string tied;
     for (const Repeated& repeated : ranked) {
-        std::string parameters;
-        for (const auto& [name, value] : repeated.first->params)
-            parameters += (parameters.empty() ? "" : " ") + printable(name) + '=' + value_text(value);
         const std::vector<double>& values = repeated.values;
         const auto [least, most] = std::minmax_element(values.begin(), values.end());
         table.add({std::to_string(repeated.first->number), values.empty() ? "-" : short_number(repeated.mean),
                    repeated.deviation ? short_number(*repeated.deviation) : "-",
                    values.empty() ? "-" : short_number(*least), values.empty() ? "-" : short_number(*most),
-                   std::to_string(values.size()), short_number(*repeated.first->value), parameters});
+                   std::to_string(values.size()), short_number(*repeated.first->value),
+                   parameters_text(repeated.first->params)});
         if (repeated.tied) tied += (tied.empty() ? "" : ", ") + std::to_string(repeated.first->number);
     }
     std::string text = study.name + ": the best by mean " + study.objective.metric + " of repeats on fresh seeds\n" +

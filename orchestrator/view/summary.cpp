@@ -204,6 +204,13 @@ std::string value_text(const Value& value) {
     return printable(to_text(value));
 }
 
+std::string parameters_text(const Params& params) {
+    std::string text;
+    for (const auto& [name, value] : params)
+        text += (text.empty() ? "" : " ") + printable(name) + '=' + value_text(value);
+    return text;
+}
+
 std::string seeds_text(const TrialRecord& trial) {
     const auto deviation = deviation_of_seeds(trial);
     return deviation ? "mean of " + std::to_string(trial.seeds.size()) + " seeds, +- " + short_number(*deviation) : "";

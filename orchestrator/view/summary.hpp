@@ -83,6 +83,8 @@ Style state_style(TrialState state);
 
 /// Returns a parameter's value as tables show it: numbers with at most four digits, text made printable.
 std::string value_text(const Value& value);
+/// Returns "lr=0.01 width=64".
+std::string parameters_text(const Params& params);
 
 /// Returns "mean of 3 seeds, +- 0.012", with their standard deviation, for a configuration that was trained with
 /// several, and an empty text for others.

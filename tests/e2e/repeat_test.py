@@ -48,6 +48,26 @@ class Repeat(Case):
         self.assertEqual([len(one["values"]) for one in ranked], [2, 2, 2])
         self.assertEqual(len({value % 1000 for one in ranked for value in one["values"]}), 6)
 
+    def test_a_model_of_all_trainings_chooses_what_is_kept_and_trained_again(self):
+        self.hpo("run", self.study(SCRIPT))
+        best = json.loads(self.hpo("best", "noisy", "--by", "model", "--format", "json"))
+        self.assertEqual(set(best["expected"]), {"value", "deviation", "chance"})
+        self.assertGreater(best["expected"]["deviation"], 0)
+        self.assertNotIn("expected", json.loads(self.hpo("best", "noisy", "--format", "json")))
+        self.assertIn(f"trial {best['trial']}", self.hpo("best", "noisy", "--by", "model"))
+        rows = self.hpo("best", "noisy", "--by", "model", "--format", "table", "--top", "4").splitlines()
+        self.assertEqual([row.split()[0] for row in rows[1:3]], ["TRIAL", str(best["trial"])])
+        self.assertEqual(len(rows), 7)
+        ranked = json.loads(self.hpo("best", "noisy", "--repeat", "2", "--top", "2", "--by", "model", "--json"))["best"]
+        self.assertEqual({str(one["trial"]) for one in ranked}, {row.split()[0] for row in rows[2:4]})
+        self.hpo("best", "noisy/3", "--by", "model", status=2)
+        self.assertIn("--by model", self.error)
+
+    def test_a_model_needs_trials_enough(self):
+        self.hpo("run", self.study(SCRIPT.replace("trials: 24", "trials: 9")))
+        self.hpo("best", "noisy", "--by", "model", status=1)
+        self.assertIn("10 trials with a value of loss", self.error)
+
     def test_a_script_that_ignores_the_seed_is_said_to(self):
         self.hpo("run", self.study(SCRIPT.replace("+ {seed} % 1000", "")))
         out = self.hpo("best", "noisy", "--repeat", "2", "--top", "2")

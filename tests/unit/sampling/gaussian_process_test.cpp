@@ -217,6 +217,21 @@ TEST(GaussianProcessTest, PredictsSeveralPointsAsItPredictsEach) {
     }
 }
 
+TEST(GaussianProcessTest, CovariancesAreThoseOfItsPredictions) {
+    const GaussianProcess process = fitted(example(20), true);
+    const std::vector<std::size_t> some{3, 0, 17};
+    const std::vector<double> matrix = process.covariance(some);
+    ASSERT_EQ(matrix.size(), 9u);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const double deviation = process.predict(process.inputs().row(some[i])).deviation;
+        EXPECT_NEAR(matrix[4 * i], deviation * deviation, 1e-9);
+        for (std::size_t j = 0; j < 3; ++j) {
+            EXPECT_EQ(matrix[3 * i + j], matrix[3 * j + i]);
+            EXPECT_LE(matrix[3 * i + j] * matrix[3 * i + j], matrix[4 * i] * matrix[4 * j] * (1 + 1e-6));
+        }
+    }
+}
+
 TEST(GaussianProcessTest, LeavingOneOutIsWhatTheOthersPredict) {
     const Example data = example(10);
     const auto parameters = prior_hyperparameters(data.inputs.categorical, false);
