@@ -12,7 +12,7 @@ namespace {
 
 using namespace hpo;
 
-std::string frames_of(std::string_view bytes, std::size_t piece) {
+std::string supervisor_frames(std::string_view bytes, std::size_t piece) {
     supervisor::FrameReader reader;
     std::string found;
     for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
@@ -28,8 +28,8 @@ std::string frames_of(std::string_view bytes, std::size_t piece) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-    const std::string whole = frames_of(bytes, size + 1);
-    require(whole == frames_of(bytes, 3));
+    const std::string whole = supervisor_frames(bytes, size + 1);
+    require(whole == supervisor_frames(bytes, 3));
     require(whole.ends_with("invalid") || bytes.starts_with(whole));
     try {
         const std::string packed = supervisor::pack(supervisor::unpack_start(bytes));
