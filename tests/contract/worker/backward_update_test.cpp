@@ -119,7 +119,7 @@ class TwoGroups {
 };
 
 Params unclipped(const Params& changes = {}) {
-    return with(with(small_params(), {{"clip", 0.0}, {"weight_decay", 0.1}}), changes);
+    return with(with(sized_for("opencl", small_params()), {{"clip", 0.0}, {"weight_decay", 0.1}}), changes);
 }
 
 TEST(BackwardUpdate, ChangesNoBitAndIsNotUsedWhileAReplicaClips) {

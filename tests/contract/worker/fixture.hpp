@@ -1,6 +1,7 @@
 // Fixtures of the worker's tests: a device, small synthetic trials, and a host that answers as the test wants.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,6 +38,15 @@ inline Params small_params() {
 
 inline Params with(Params params, const Params& changes) {
     for (const auto& [name, value] : changes) params[name] = value;
+    return params;
+}
+
+/// Returns the same parameters with at most 300 synthetic samples on `opencl`, since PoCL is slow. An epoch still has
+/// several batches, the last one smaller.
+inline Params sized_for(std::string_view backend, Params params) {
+    const auto samples = params.find("samples");
+    if (backend == "opencl" && samples != params.end())
+        samples->second = std::min(std::get<std::int64_t>(samples->second), std::int64_t{300});
     return params;
 }
 

@@ -52,7 +52,7 @@ inline void expect_the_curves_that_each_has_alone(std::string_view backend, int 
                                                   const std::function<Params(std::int64_t)>& params_of,
                                                   std::int64_t leaves = 0) {
     const auto run_of = [&](std::int64_t number) {
-        auto run = small_run(params_of(number), 2);
+        auto run = small_run(sized_for(backend, params_of(number)), 2);
         run.id = {number, 1};
         run.seed = 100 + static_cast<std::uint64_t>(number);
         return run;

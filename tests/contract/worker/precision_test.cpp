@@ -48,7 +48,7 @@ class PrecisionOf : public ::testing::Test {
     std::vector<double> curve(const Params& params, std::string_view backend = "opencl") {
         Worker worker = start_worker(backend);
         FakeHost host;
-        const auto finished = run_trial(small_run(params, 4), worker.context, host);
+        const auto finished = run_trial(small_run(test::sized_for("opencl", params), 4), worker.context, host);
         EXPECT_EQ(finished.outcome, Outcome::complete) << finished.message;
         std::vector<double> losses;
         for (const Report& report : host.reports) losses.push_back(report.metrics.at("val_loss"));

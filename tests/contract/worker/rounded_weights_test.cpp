@@ -27,10 +27,10 @@ class RoundedWeightsOn : public ::testing::TestWithParam<const char*> {
               Kind{"bfloat16", "sgd", 0.9}, Kind{"bfloat16", "lion", 0}, Kind{"bfloat16", "muon", 0.9}}) {
             if (!device->computes_in(*precision == 'f' ? Precision::float16 : Precision::bfloat16)) continue;
             SCOPED_TRACE(std::string(precision) + ", " + optimizer + ", ema " + std::to_string(ema));
-            test(with(small_params(), {{"precision", std::string(precision)},
-                                       {"optimizer", std::string(optimizer)},
-                                       {"norm", std::string(ema > 0 ? "layer" : "none")},
-                                       {"ema", ema}}));
+            test(with(sized_for(GetParam(), small_params()), {{"precision", std::string(precision)},
+                                                              {"optimizer", std::string(optimizer)},
+                                                              {"norm", std::string(ema > 0 ? "layer" : "none")},
+                                                              {"ema", ema}}));
         }
     }
 };

@@ -54,10 +54,11 @@ TEST_P(SequencesOn, MicroBatchesDrawAsTheWholeBatchWould) {
 
 TEST_P(SequencesOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
     const auto numbered = [&](std::int64_t number) {
-        auto trial = small_run(sequences({{"lr", 0.002 * static_cast<double>(number)},
-                                          {"batch_size", 40 + number},
-                                          {"placement", std::string(number > 2 ? "staged" : "device")}}),
-                               2);
+        auto trial =
+            small_run(sized_for(GetParam(), sequences({{"lr", 0.002 * static_cast<double>(number)},
+                                                       {"batch_size", 40 + number},
+                                                       {"placement", std::string(number > 2 ? "staged" : "device")}})),
+                      2);
         trial.id = {number, 1};
         trial.seed = 100 + static_cast<std::uint64_t>(number);
         return trial;
