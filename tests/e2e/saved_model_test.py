@@ -498,22 +498,30 @@ class SavedModel(unittest.TestCase):
                 self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0003)
 
     def test_numpy_alone_reproduces_a_convolution_network(self):
-        images = numpy.frombuffer(gzip.open(FASHION / "t10k-images-idx3-ubyte.gz").read()[16:], "u1")
-        labels = numpy.frombuffer(gzip.open(FASHION / "t10k-labels-idx1-ubyte.gz").read()[8:], "u1")
+        data = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        test = 2000  # of 10,000 images: numpy takes seconds for a thousand
+        for part, count in (("train", 4000), ("t10k", test)):
+            for name, item in (("images-idx3", 784), ("labels-idx1", 1)):
+                content = gzip.open(FASHION / f"{part}-{name}-ubyte.gz").read()
+                head = 4 * (1 + int(name[-1]))
+                (data / f"{part}-{name}-ubyte").write_bytes(
+                    content[:4] + count.to_bytes(4, "big") + content[8:head] + content[head:head + count * item])
+        images = numpy.frombuffer((data / "t10k-images-idx3-ubyte").read_bytes()[16:], "u1")
+        labels = numpy.frombuffer((data / "t10k-labels-idx1-ubyte").read_bytes()[8:], "u1")
         for norm, downsampling in (("group", "stride"), ("batch", "max")):
             with self.subTest(norm=norm, by=downsampling), tempfile.TemporaryDirectory() as folder:
                 file = pathlib.Path(folder, "model.safetensors")
-                params = {"format": "idx", "path": "fashion-mnist", "subset": 2500, "type": "cnn", "norm": norm,
+                params = {"format": "idx", "path": str(data), "type": "cnn", "norm": norm,
                           "downsampling": downsampling, "channels": 8, "stages": 2, "groups": 2, "dropout": 0.1, "lr": 0.01, "batch_size": 32}
                 finished = train(params, 1, file)
                 self.assertEqual(finished["outcome"], "complete", finished)
                 metadata, tensors = read_safetensors(file)
                 self.assertEqual(json.loads(metadata["configuration"])["downsampling"], downsampling)
-                parts = numpy.split(images.reshape(-1, 28, 28, 1), 50)
+                parts = numpy.split(images.reshape(-1, 28, 28, 1), 10)
                 best = numpy.concatenate([convolution_logits(tensors, part, 2, downsampling == "max").argmax(1) for part in parts])
                 accuracy = float((best == labels).mean())
-                self.assertGreater(accuracy, 0.3)  # of ten classes, after 70 updates
-                self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0005)
+                self.assertGreater(accuracy, 0.3)  # of ten classes, after 112 updates
+                self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=1.1 / test)  # one tie
 
 
 if __name__ == "__main__":
