@@ -23,7 +23,7 @@ space:
   weight_decay: {type: float, low: 1.0e-3, high: 1.0e-1, log: true}
   dropout:      {type: float, low: 0.0, high: 0.6}
 worker:
-  data: {format: synthetic, samples: 1300, features: 16, classes: 6, noise: 2.0}
+  data: {format: synthetic, samples: 800, features: 16, classes: 6, noise: 2.0}
   model: {type: mlp, depth: 2, norm: layer}
   training: {schedule: one-cycle, label_smoothing: 0.05}
 budget: {trials: 8, epochs: 5}
