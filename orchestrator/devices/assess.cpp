@@ -44,10 +44,10 @@ DeviceReadings assess(const std::vector<DeviceReading>& first, const DeviceReadi
     return now;
 }
 
-DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& opencl) {
+DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& others) {
     std::int64_t next = 0;
     for (const DeviceReading& device : nvidia.devices) next = std::max(next, device.index + 1);
-    for (DeviceReading device : opencl.devices) {
+    for (DeviceReading device : others.devices) {
         const bool known = std::any_of(nvidia.devices.begin(), nvidia.devices.end(), [&](const DeviceReading& other) {
             return other.kind == DeviceKind::cuda &&
                    (other.id == device.id || (!device.pci.empty() && other.pci == device.pci));
@@ -56,7 +56,7 @@ DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& opencl) {
         device.index = next++;
         nvidia.devices.push_back(std::move(device));
     }
-    if (nvidia.problem.empty()) nvidia.problem = opencl.problem;
+    if (nvidia.problem.empty()) nvidia.problem = others.problem;
     return nvidia;
 }
 

@@ -14,8 +14,8 @@ namespace hpo {
 DeviceReadings assess(const std::vector<DeviceReading>& first, const DeviceReadings& before, DeviceReadings now);
 
 /// Joins two lists. An NVIDIA device that OpenCL lists too (with the same UUID or PCI address) appears once, as a CUDA
-/// device. OpenCL's other devices are numbered after the CUDA devices.
-DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& opencl);
+/// device. The other devices are numbered after the CUDA devices.
+DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& others);
 
 /// "GPU 1 (NVIDIA H200, GPU-8f6c...)"
 std::string name_of(const DeviceReading& device);

@@ -9,7 +9,12 @@
 
 namespace hpo {
 
-enum class DeviceKind { cuda, opencl };
+enum class DeviceKind { cuda, opencl, metal };
+
+/// "cuda", "opencl" or "metal".
+constexpr const char* to_text(DeviceKind kind) {
+    return kind == DeviceKind::cuda ? "cuda" : kind == DeviceKind::opencl ? "opencl" : "metal";
+}
 
 struct DeviceProcess {
     std::int64_t pid = 0;

@@ -21,12 +21,18 @@ void each_number(Activity& activity, F&& visit) {
     visit("sent", activity.sent);
 }
 
+DeviceKind kind_of(const std::string& text) {
+    for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::opencl})
+        if (text == to_text(kind)) return kind;
+    return DeviceKind::metal;
+}
+
 }  // namespace
 
 std::string to_line(const DeviceReadings& readings) {
     Json devices = Json::array();
     for (const DeviceReading& device : readings.devices) {
-        Json json{{"id", device.id},         {"name", device.name},     {"cuda", device.kind == DeviceKind::cuda},
+        Json json{{"id", device.id},         {"name", device.name},     {"kind", to_text(device.kind)},
                   {"index", device.index},   {"memory", device.memory}, {"unified", device.unified},
                   {"cpu", device.cpu},       {"pci", device.pci},       {"lost", device.lost},
                   {"reason", device.reason}, {"opencl", device.opencl}, {"platform", device.platform}};
@@ -56,7 +62,7 @@ std::optional<DeviceReadings> readings_of(std::string_view line) {
             DeviceReading device;
             device.id = from.at("id").get<std::string>();
             device.name = from.at("name").get<std::string>();
-            device.kind = from.at("cuda").get<bool>() ? DeviceKind::cuda : DeviceKind::opencl;
+            device.kind = kind_of(from.at("kind").get<std::string>());
             device.index = from.at("index").get<std::int64_t>();
             device.memory = from.at("memory").get<std::int64_t>();
             device.unified = from.at("unified").get<bool>();

@@ -13,6 +13,7 @@
 
 #include "hpo/end_with_peer.hpp"
 #include "orchestrator/devices/device_codec.hpp"
+#include "orchestrator/devices/metal.hpp"
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/opencl.hpp"
 
@@ -51,11 +52,12 @@ int run_device_helper(int argc, char** argv) {
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
 
-    const bool opencl = std::strcmp(argv[2], "opencl") == 0;
+    const auto is = [&](const char* library) { return std::strcmp(argv[2], library) == 0; };
+    const auto read = is("opencl") ? read_opencl : is("metal") ? read_metal : read_nvidia;
     for (char asked;;) {
         const auto size = ::recv(asker, &asked, 1, 0);
         if (size < 0 && errno == EINTR) continue;
-        if (size <= 0 || !send_all(to_line(opencl ? read_opencl() : read_nvidia()) + '\n')) break;
+        if (size <= 0 || !send_all(to_line(read()) + '\n')) break;
     }
     ::_exit(0);  // a library's handlers at exit may hang as well
 }

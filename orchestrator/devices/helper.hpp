@@ -1,4 +1,4 @@
-// The helper process that loads the drivers' libraries: `hpo __devices nvml|opencl`, started by DeviceMonitor.
+// The helper process that loads the drivers' libraries: `hpo __devices nvml|opencl|metal`, started by DeviceMonitor.
 // Standard input is a socket: for each byte that arrives, it sends one reading back as a line (device_codec.hpp). It
 // ends when the socket closes, even if a library hangs.
 #pragma once

@@ -1,5 +1,5 @@
-// The part of the machine that this process may use: cores, host memory, name. Read from /proc, the affinity mask and
-// the control group.
+// The part of the machine that this process may use: cores, host memory, name. linux/ reads /proc, the affinity mask
+// and the control group; darwin/ asks macOS, for which apple.hpp decides.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,18 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace hpo {
+
+/// Cores of one speed: "Performance", "Efficiency".
+struct CoreKind {
+    std::string name;
+    int cores = 0;
+
+    friend bool operator==(const CoreKind&, const CoreKind&) = default;
+};
 
 struct Host {
     std::vector<int> cpus;    ///< CPUs of the affinity mask, ascending; never empty
@@ -17,10 +26,12 @@ struct Host {
     std::int64_t memory = 0;  ///< the most bytes available: installed memory, or the control group's limit
     /// Processes and threads that the control group still allows (pids.max); absent if there is no limit.
     std::optional<std::int64_t> processes;
-    std::string cpu_name;  ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not name it
+    std::string cpu_name;         ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not name it
+    std::vector<CoreKind> kinds;  ///< the fastest first; empty where all cores are alike, and on Linux
 };
 
-/// Reads the machine. Here and below, `root` is prepended to /proc and /sys, so that tests can use their own.
+/// Reads the machine. Here and below, `root` is prepended to /proc and /sys, so that tests can use their own; macOS has
+/// neither.
 Host read_host(const std::filesystem::path& root = "/");
 
 /// Returns the folders of this process's control group and of the groups around it, the innermost first: each of them
@@ -36,15 +47,19 @@ std::vector<std::filesystem::path> memory_groups(const std::filesystem::path& ro
 std::int64_t available_memory(const std::filesystem::path& root, std::span<const std::filesystem::path> groups);
 std::int64_t available_memory(const std::filesystem::path& root = "/");
 
-/// Returns the bytes of physical memory that a process holds, including all shared pages; 0 if it is gone.
+/// Returns the bytes of physical memory that a process holds, including all shared pages; 0 if it is gone. On macOS it
+/// is the physical footprint, in which shared pages count for one process alone.
 std::int64_t resident_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
 /// Returns the same, but with the process's part of shared pages only; nothing where the kernel does not report it. The
 /// reading is slow: the kernel walks all pages of the process.
 std::optional<std::int64_t> proportional_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
+/// Returns the parent of each process of the machine, by process.
+std::unordered_map<std::int64_t, std::int64_t> parents_of_processes(const std::filesystem::path& root = "/");
+
 /// Returns for each root the processes of its tree: itself and all whose chain of parents leads to it; empty if it is
-/// gone. A process below two roots is in both trees. /proc is read once for all.
+/// gone. A process below two roots is in both trees. The processes are read once for all.
 std::vector<std::vector<std::int64_t>> trees(std::span<const std::int64_t> roots,
                                              const std::filesystem::path& root = "/");
 

@@ -13,6 +13,7 @@
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/device_codec.hpp"
 #include "orchestrator/devices/helper_link.hpp"
+#include "orchestrator/devices/metal.hpp"
 #include "orchestrator/devices/nvml.hpp"
 
 namespace hpo {
@@ -142,12 +143,14 @@ Seconds first_wait() {
 struct DeviceMonitor::State {
     explicit State(Options given) : options(std::move(given)) {
         if (nvidia_driver_expected()) nvidia.emplace("nvml", "the NVIDIA driver", "nvidia-smi", false, options);
+        if (metal_expected()) metal.emplace("metal", "IOKit", "ioreg -r -c IOAccelerator", false, options);
         if (options.opencl) opencl.emplace("opencl", "OpenCL", "clinfo", true, options);
     }
 
     void update(Seconds now) {
         DeviceReadings before = std::move(latest);
         latest = nvidia ? nvidia->readings(now) : DeviceReadings{};
+        if (metal) latest = merge(std::move(latest), metal->readings(now));
         if (opencl) latest = merge(std::move(latest), opencl->readings(now));
 
         const bool had_problem = !before.problem.empty();
@@ -169,7 +172,7 @@ struct DeviceMonitor::State {
     }
 
     Options options;
-    std::optional<Source> nvidia, opencl;
+    std::optional<Source> nvidia, metal, opencl;
     DeviceReadings latest;
     std::vector<DeviceNotice> notices;
     Seconds trouble_since{0};
@@ -189,7 +192,7 @@ void DeviceMonitor::start(Seconds now, const std::function<void(const std::strin
     while (elapsed() < patience) {
         std::vector<pollfd> pending;
         std::string waited_for;
-        for (const auto* source : {&state_->nvidia, &state_->opencl}) {
+        for (const auto* source : {&state_->nvidia, &state_->metal, &state_->opencl}) {
             if (!*source || !(*source)->pending()) continue;
             pending.push_back({(*source)->fd(), POLLIN, 0});
             waited_for += (waited_for.empty() ? "" : " and ") + std::string((*source)->name());
@@ -211,6 +214,7 @@ void DeviceMonitor::start(Seconds now, const std::function<void(const std::strin
 
 void DeviceMonitor::poll(Seconds now) {
     if (state_->nvidia) state_->nvidia->poll(now);
+    if (state_->metal) state_->metal->poll(now);
     if (state_->opencl) state_->opencl->poll(now);
     state_->update(now);
 }

@@ -1,6 +1,6 @@
 // Reads the GPUs regularly without ever blocking. A helper process, which is `hpo` itself, executed again (helper.hpp),
-// loads the drivers' libraries, so that a library that hangs, crashes or leaks does so there. Where no NVIDIA driver is
-// loaded, no helper is started. Linux only.
+// loads the drivers' libraries, so that a library that hangs, crashes or leaks does so there. Where neither a driver
+// of NVIDIA is loaded nor a GPU of Apple may be, no helper is started.
 #pragma once
 
 #include <filesystem>

@@ -29,6 +29,14 @@ FoundLibrary library_in(const Json& libraries, const char* name) {
     return {found.value("path", ""), found.value("problem", "")};
 }
 
+/// " (8 Performance, 2 Efficiency)"; empty where all cores are alike.
+string kinds_text(const std::vector<CoreKind>& kinds) {
+    string text;
+    for (const CoreKind& kind : kinds)
+        text += (text.empty() ? " (" : ", ") + std::to_string(kind.cores) + ' ' + printable(kind.name);
+    return text.empty() ? text : text + ')';
+}
+
 class Doctor {
    public:
     explicit Doctor(const Installation& installation)
@@ -54,8 +62,8 @@ class Doctor {
 
     void host() {
         const Host& host = here_.machine.host;
-        well("processor", printable(host.cpu_name) + ", " + cores_text(host.cores) + "; " + size_text(host.memory) +
-                              " of memory, " + size_text(here_.machine.available) + " free, " +
+        well("processor", printable(host.cpu_name) + ", " + cores_text(host.cores) + kinds_text(host.kinds) + "; " +
+                              size_text(host.memory) + " of memory, " + size_text(here_.machine.available) + " free, " +
                               size_text(others_on_host(here_.machine)) + " used by other programs");
     }
 
@@ -112,6 +120,7 @@ class Doctor {
             string text = printable(device.name) + " (" + printable(device.id) + ")";
             if (device.unified) {
                 text += " uses the host's memory";
+                if (device.kind == DeviceKind::metal) text += ", up to " + size_text(device.memory) + " of it";
             } else {
                 text += ": " + size_text(device.memory) + " of memory";
                 if (device.used) {

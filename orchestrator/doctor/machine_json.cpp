@@ -41,6 +41,12 @@ Json hosts_json(const std::vector<SessionReservations>& sessions) {
     return all;
 }
 
+Json kinds_json(const std::vector<CoreKind>& kinds) {
+    Json all = Json::array();
+    for (const CoreKind& kind : kinds) all.push_back({{"name", kind.name}, {"cores", kind.cores}});
+    return all;
+}
+
 }  // namespace
 
 nlohmann::ordered_json machine_json(const MachineReading& machine) {
@@ -51,7 +57,7 @@ nlohmann::ordered_json machine_json(const MachineReading& machine) {
         Json json{{"number", device.index},
                   {"uuid", device.id},
                   {"name", device.name},
-                  {"kind", device.kind == DeviceKind::cuda ? "cuda" : "opencl"},
+                  {"kind", to_text(device.kind)},
                   {"memory", device.memory},
                   {"free", nullptr},
                   {"others", nullptr},
@@ -71,6 +77,7 @@ nlohmann::ordered_json machine_json(const MachineReading& machine) {
              {{"name", host_name()},
               {"cpu", machine.host.cpu_name},
               {"cores", machine.host.cores},
+              {"kinds", kinds_json(machine.host.kinds)},
               {"cores_reserved", on_host.cores},
               {"memory", machine.host.memory},
               {"free", machine.available},

@@ -32,7 +32,7 @@ MachineReading read_machine() {
 }
 
 std::string bench_name(const DeviceReading& device) {
-    return (device.kind == DeviceKind::cuda ? "cuda " : "opencl ") + std::to_string(device.index);
+    return to_text(device.kind) + (' ' + std::to_string(device.index));
 }
 
 bool has_cuda_device(const MachineReading& machine) {

@@ -25,7 +25,7 @@ BenchDevices bench_devices(const std::string& backend) {
     monitor.start(SteadyClock().now(),
                   [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
     for (const DeviceReading& device : monitor.latest().devices) {
-        if (device.lost && wanted(device.kind == DeviceKind::cuda ? "cuda" : "opencl"))
+        if (device.lost && wanted(to_text(device.kind)))
             devices.lost.push_back(printable(name_of(device) + " cannot be used: " + device.reason, 300));
         if (device.lost) continue;
         if (device.kind == DeviceKind::cuda && wanted("cuda"))

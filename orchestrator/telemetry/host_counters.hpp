@@ -1,5 +1,6 @@
 // Reads the host's counters and sensors: CPU time, memory, energy, temperature, clock, throttling and pressure stall
-// information. Each is optional: virtual machines and containers hide most of them. Linux only.
+// information. Each is optional: virtual machines and containers hide most of them, and macOS tells CPU time and memory
+// alone.
 //
 // Documents: proc(5); the kernel's Documentation/accounting/psi.rst, power/powercap/powercap.rst,
 // hwmon/sysfs-interface.rst and admin-guide/cgroup-v2.rst.

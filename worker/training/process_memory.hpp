@@ -1,5 +1,6 @@
-// The memory of this process as Linux counts it (/proc), and the free memory of the machine. A value is absent where
-// /proc does not have it. All values are in bytes.
+// The memory of this process as Linux counts it (/proc, in linux/) or as macOS does (its physical footprint, in
+// darwin/), and the free memory of the machine. A value is absent where the system does not tell it. All values are in
+// bytes.
 #pragma once
 
 #include <cstdint>

@@ -87,6 +87,14 @@ TEST(Codec, KeepsEveryFieldAndWhichOnesAreUnknown) {
     EXPECT_FALSE(read->devices[1].used || read->devices[1].processes || read->devices[1].ecc_errors);
 }
 
+TEST(Codec, KeepsEachKind) {
+    for (const DeviceKind kind : {DeviceKind::cuda, DeviceKind::opencl, DeviceKind::metal}) {
+        DeviceReading device = gpu(1, "GPU-a");
+        device.kind = kind;
+        EXPECT_EQ(readings_of(to_line({.devices = {device}}))->devices.at(0).kind, kind) << to_text(kind);
+    }
+}
+
 TEST(Codec, MalformedLinesAreRefused) {
     for (const char* line :
          {"", "{", "[]", "{}", R"({"devices": 1, "problem": ""})", R"({"devices": [{"id": "GPU-a"}], "problem": ""})"})

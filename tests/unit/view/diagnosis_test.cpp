@@ -140,6 +140,22 @@ TEST(Installation, OpenClNamesItsPlatformsAndMissesClBlastForAGpuOnly) {
     EXPECT_THAT(findings_with(here, Health::missing), ElementsAre(about("CLBlast"), about("calibration")));
 }
 
+TEST(Installation, AMacShowsItsKindsOfCoresAndWhatItsGpuMayUse) {
+    Installation here = sound();
+    here.machine.host.kinds = {{"Performance", 8}, {"Efficiency", 2}};
+    DeviceReading device;
+    device.kind = DeviceKind::metal;
+    device.id = "MTL-AGXAcceleratorG13X";
+    device.name = "Apple M1 Pro";
+    device.unified = true;
+    device.memory = std::int64_t{12} << 30;
+    here.machine.readings.devices = {device};
+    EXPECT_THAT(text_of(here),
+                AllOf(HasSubstr("2 cores (8 Performance, 2 Efficiency)"),
+                      Mentions("GPU 0", "Apple M1 Pro (MTL-AGXAcceleratorG13X)", "host's", "12.00 GiB")));
+    EXPECT_THAT(diagnose(here).devices, ElementsAre("cpu")) << "native trials do not train on it";
+}
+
 TEST(Installation, WithoutAWorkerThatTrainsOrAPlaceForStudiesHpoCannotTrain) {
     const auto wrong = [](const std::function<void(Installation&)>& change) {
         Installation here = sound();
