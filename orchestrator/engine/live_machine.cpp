@@ -89,6 +89,9 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
         take(false);
         if (selected->empty() && resources.backend == "opencl") take(true);
     }
+    if (!native && resources.devices.empty() && resources.backend == "auto" && selected->empty())
+        for (const DeviceReading& device : readings.devices)
+            if (device.kind == DeviceKind::metal && !device.lost) selected->push_back(device);
     const bool without = selected->empty() && !asked_for && resources.backend == "auto" && resources.devices.empty();
     if (gpus > 1 && !without && selected->size() < static_cast<std::size_t>(gpus))
         return too_few("this study may use " + std::to_string(selected->size()) +
@@ -109,13 +112,23 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
     for (const DeviceReading& device : *selected) {
         const bool by_opencl =
             device.opencl >= 0 && (resources.backend == "opencl" || device.kind == DeviceKind::opencl);
+        if (device.kind == DeviceKind::metal) {
+            if (native || resources.backend != "auto")
+                return Error{"resources.devices: " + device.id + " (" + device.name +
+                             ") is a GPU of Apple, which only scripts use, with backend: auto" +
+                             (native ? "; hpo's own models train on the CPU there (backend: cpu)" : "")};
+            machine.devices_.push_back(device.id);
+            machine.targets_.push_back({"metal", "", {}, device.memory});
+            continue;
+        }
         if (!native && by_opencl)
             return Error{"resources.devices: " + device.id + " (" + device.name + ") is no GPU that CUDA knows"};
         if (resources.backend == "cuda" && device.kind != DeviceKind::cuda)
             return Error{"resources.devices: " + device.id + " (" + device.name +
                          ") is not CUDA's; use backend: opencl"};
         machine.devices_.push_back(device.id);
-        machine.targets_.push_back(by_opencl ? Target{"opencl", "", device.opencl} : Target{"cuda", device.id, {}});
+        machine.targets_.push_back(by_opencl ? Target{"opencl", "", device.opencl, 0}
+                                             : Target{"cuda", device.id, {}, 0});
     }
     return machine;
 }
@@ -123,6 +136,7 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
 Target LiveMachine::target(std::span<const int> devices) const {
     if (is_host(devices.front())) return {};
     Target target = targets_.at(static_cast<std::size_t>(devices.front()));
+    if (target.backend == "metal") return target;  // a process sees all GPUs, of which there is one
     for (const int device : devices.subspan(1)) target.cuda += "," + targets_.at(static_cast<std::size_t>(device)).cuda;
     return target;
 }

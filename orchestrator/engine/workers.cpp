@@ -122,6 +122,12 @@ std::string description_of(const LaunchSpec& spec, const std::map<std::string, s
     return text;
 }
 
+constexpr const char* metal_limit = "PYTORCH_MPS_HIGH_WATERMARK_RATIO";
+constexpr const char* metal_soft_limit = "PYTORCH_MPS_LOW_WATERMARK_RATIO";
+
+/// True if the user has set one of the limits, which must fit together.
+bool limits_metal_itself() { return std::getenv(metal_limit) != nullptr || std::getenv(metal_soft_limit) != nullptr; }
+
 /// Returns the environment including the study's own variables.
 void complete_environment(LaunchSpec& spec, const ScriptWorker& script, const Programs& programs) {
     for (const auto& [name, value] : script.environment.own) {
@@ -142,6 +148,20 @@ void complete_environment(LaunchSpec& spec, const ScriptWorker& script, const Pr
 }
 
 }  // namespace
+
+std::map<std::string, std::string> metal_limits(std::int64_t reserved, std::int64_t processes, std::int64_t metal) {
+    if (reserved <= 0 || metal <= 0) return {};
+    constexpr double steps = 10000;  // of the texts: four digits behind the point
+    const auto text = [](double ratio) {
+        char digits[32];
+        std::snprintf(digits, sizeof digits, "%.4f", ratio);
+        return std::string(digits);
+    };
+    const double share = static_cast<double>(reserved) / static_cast<double>(std::max<std::int64_t>(1, processes)) /
+                         static_cast<double>(metal);
+    const double limit = std::ceil(std::min(share, 1.0) * steps) / steps;  // 0 would mean none
+    return {{metal_limit, text(limit)}, {metal_soft_limit, text(std::floor(limit * 0.8 * steps) / steps)}};
+}
 
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target) {
@@ -175,6 +195,9 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
             if (const auto pipes = mps_pipes()) spec.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipes->string();
         }
     }
+    if (script && !limits_metal_itself())
+        spec.environment.merge(metal_limits(study.resources.trial.device_bytes.value_or(0),
+                                            study.resources.trial.processes, target.metal));
     if (!target.cuda.empty())
         spec.environment["CUDA_VISIBLE_DEVICES"] = target.cuda;
     else if (study.resources.backend == "cpu")

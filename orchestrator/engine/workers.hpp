@@ -47,10 +47,16 @@ std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerP
 
 /// The device of a worker.
 struct Target {
-    std::string backend = "cpu";         ///< cpu, cuda or opencl
+    std::string backend = "cpu";         ///< cpu, cuda, opencl or metal
     std::string cuda;                    ///< UUIDs of the GPUs that it may see, separated by commas
     std::optional<std::int64_t> opencl;  ///< number of the OpenCL device
+    std::int64_t metal = 0;              ///< bytes that Metal lets all processes use of the GPU; 0: not one of Apple
 };
+
+/// Returns the variables that keep PyTorch's allocator on Metal within `reserved` bytes, of which `processes` have
+/// equal parts: as shares of `metal`, what the GPU may use. Of both it takes the higher for its limit. Beyond the lower
+/// it frees what it keeps for later, and it refuses to start if that is not the lower one. None without a reservation.
+std::map<std::string, std::string> metal_limits(std::int64_t reserved, std::int64_t processes, std::int64_t metal);
 
 /// Returns the launch of a worker: the native worker, or the study's command. Python scripts find the client. A script
 /// without a GPU of its own sees none with `backend: cpu`, else all.

@@ -109,9 +109,16 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
 
 std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device) {
     // In lower case. Most of a device's errors hold the first one of either.
-    constexpr std::string_view of_device[] = {"out of memory",      "out_of_memory",      "resource_exhausted",
-                                              "resourceexhausted",  "memoryallocation",   "alloc_failed",
-                                              "allocation_failure", "cl_out_of_resources"};
+    constexpr std::string_view of_device[] = {"out of memory",
+                                              "out_of_memory",
+                                              "resource_exhausted",
+                                              "resourceexhausted",
+                                              "memoryallocation",
+                                              "alloc_failed",
+                                              "allocation_failure",
+                                              "cl_out_of_resources",
+                                              "insufficient memory (00000008",
+                                              "[malloc_or_wait] unable to allocate"};
     // A process that loads data and is killed: by the kernel, for want of memory.
     constexpr std::string_view of_host[] = {"memoryerror",
                                             "std::bad_alloc",

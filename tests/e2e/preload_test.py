@@ -200,6 +200,15 @@ class Fallback(Preload):
         self.script("class cuda:\n    is_initialized = lambda: True\ndef get_num_threads(): return 1\ndef set_num_threads(n): pass", "torch.py")
         self.falls_back("'torch' uses CUDA already", "torch")
 
+    def test_a_gpu_of_apple_prevents_forking(self):
+        self.script("class backends:\n    class mps:\n        is_available = lambda: True\n"
+                    "def get_num_threads(): return 1\ndef set_num_threads(n): pass", "torch.py")
+        self.falls_back("'torch' trains on Apple's GPU (Metal), which no fork can use", "torch")
+        (self.folder / "mlx").mkdir()
+        self.script("", "mlx/__init__.py")
+        self.script("class metal:\n    is_available = lambda: True", "mlx/core.py")
+        self.falls_back("'mlx.core' trains on Apple's GPU (Metal), which no fork can use", "mlx.core", name="mlx")
+
     def test_a_hanging_import_costs_one_progress_timeout(self):
         self.script("import time; time.sleep(1000)", "hangs.py")
         self.falls_back("its imports had not ended", "hangs", trials=2, parallel=1, timeout="2s")

@@ -145,5 +145,35 @@ TEST_F(ScriptEnvironment, OfTheStudyWinsAndItsValuesAreNotRepeated) {
     EXPECT_THAT(spec.description, Not(HasSubstr("secret")));
 }
 
+TEST(MetalLimits, AreSharesOfWhatTheGpuMayUse) {
+    constexpr std::int64_t gib = std::int64_t{1} << 30;
+    using Variables = std::map<std::string, std::string>;
+    const auto limits = [](std::int64_t reserved, std::int64_t processes, std::int64_t metal) {
+        return metal_limits(reserved, processes, metal);
+    };
+    EXPECT_EQ(limits(3 * gib, 1, 12 * gib), (Variables{{"PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.2500"},
+                                                       {"PYTORCH_MPS_LOW_WATERMARK_RATIO", "0.2000"}}));
+    EXPECT_EQ(limits(3 * gib, 2, 12 * gib).at("PYTORCH_MPS_HIGH_WATERMARK_RATIO"), "0.1250");
+    EXPECT_EQ(limits(gib, 1, 3 * gib).at("PYTORCH_MPS_HIGH_WATERMARK_RATIO"), "0.3334") << "not less than reserved";
+    EXPECT_EQ(limits(1, 1, 12 * gib).at("PYTORCH_MPS_HIGH_WATERMARK_RATIO"), "0.0001") << "0 would mean none";
+    EXPECT_EQ(limits(20 * gib, 1, 12 * gib).at("PYTORCH_MPS_HIGH_WATERMARK_RATIO"), "1.0000");
+    EXPECT_TRUE(limits(0, 1, 12 * gib).empty()) << "no reservation";
+    EXPECT_TRUE(limits(gib, 1, 0).empty()) << "no GPU of Apple";
+}
+
+TEST_F(ScriptEnvironment, KeepsPyTorchOnMetalWithinTheReservationUnlessTheStudySaysOtherwise) {
+    constexpr const char* limit = "PYTORCH_MPS_HIGH_WATERMARK_RATIO";
+    target = {.backend = "metal", .metal = std::int64_t{8} << 30};
+    EXPECT_FALSE(launch().environment.contains(limit));
+    study.resources.trial.device_bytes = std::int64_t{2} << 30;
+    EXPECT_EQ(launch().environment.at(limit), "0.2500");
+    EXPECT_THAT(launch().description, HasSubstr(std::string(limit) + " = 0.2500"));
+    std::get<ScriptWorker>(study.worker).environment.own[limit] = "0.0";
+    EXPECT_EQ(launch().environment.at(limit), "0.0");
+    target = {};
+    std::get<ScriptWorker>(study.worker).environment.own.clear();
+    EXPECT_FALSE(launch().environment.contains(limit));
+}
+
 }  // namespace
 }  // namespace hpo

@@ -221,6 +221,11 @@ TEST(OutOfMemory, IsRecognizedInAProgramsLastOutput) {
     EXPECT_TRUE(device("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor"));
     EXPECT_TRUE(device("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"));
     EXPECT_TRUE(device("clEnqueueNDRangeKernel failed: CL_MEM_OBJECT_ALLOCATION_FAILURE"));
+    EXPECT_TRUE(device("RuntimeError: MPS backend out of memory (MPS allocated: 8.90 GB, max allowed: 9.07 GB)."));
+    EXPECT_TRUE(
+        device("RuntimeError: [METAL] Command buffer execution failed: Insufficient Memory "
+               "(00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)"));
+    EXPECT_TRUE(device("RuntimeError: [malloc_or_wait] Unable to allocate 34359738368 bytes."));
     for (const bool on_device : {false, true}) {
         EXPECT_TRUE(host("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 TiB", on_device));
         EXPECT_TRUE(host("terminate called after throwing an instance of 'std::bad_alloc'\n  what(): ...", on_device));

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from ._connection import Connection
 from ._failures import failure_of
-from ._memory import peak, peak_device_bytes
+from ._memory import device_peak, peak
 from ._numbers import json_metrics, metrics_by_name
 from ._ranks import RankLink, rank
 
@@ -86,6 +86,7 @@ class Trial:
         self._timed = (0, 0.0)  # iterations, and the seconds that they took
         if isinstance(link, Connection):  # this process reports the peak
             peak.begin()
+            device_peak.begin()
 
     def __repr__(self) -> str:
         return f"<trial {self.number} {dict(self.params)}>"
@@ -379,7 +380,7 @@ class Trial:
             self._timed = (self._timed[0] + timed, self._timed[1] + took)
             measured["it_s"] = timed / took
             measured["it_s_overall"] = self._timed[0] / self._timed[1]
-        device = peak_device_bytes()
+        device = device_peak.bytes()
         if device:
             measured["peak_device_bytes"] = device
         return measured

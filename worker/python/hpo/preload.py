@@ -70,11 +70,14 @@ class Order:
 def main():
     """Returns in each process that becomes a trial: its order, and the number of the interpreter's own arguments."""
     task = json.loads(sys.argv[1])
-    _libc.prctl(_NAME, b"hpo-preload", 0, 0, 0)
+    if sys.platform == "linux":
+        _libc.prctl(_NAME, b"hpo-preload", 0, 0, 0)
     supervisor = socket.socket(fileno=os.dup(0))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     try:
+        if sys.platform == "darwin":
+            raise Unfit("macOS ends processes that were forked after a library of Apple has started")
         _stand_where_the_script_will(task["command"])
         _load(task["modules"])
         gc.collect()
@@ -160,6 +163,10 @@ def _refuse_what_no_fork_keeps(module):
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is not None and cuda.is_initialized():
         raise Unfit(f"'{module}' uses CUDA already, which no fork could use then")
+    mps = getattr(getattr(sys.modules.get("torch"), "backends", None), "mps", None)
+    metal = getattr(sys.modules.get("mlx.core"), "metal", None)
+    if any(one is not None and one.is_available() for one in (mps, metal)):
+        raise Unfit(f"'{module}' trains on Apple's GPU (Metal), which no fork can use")
 
 
 # ---- The server: one process always waits to become a trial.
