@@ -23,6 +23,7 @@
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "worker/backends/backends.hpp"
+#include "worker/backends/cpu/core_binding.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/cpu/products.hpp"
 #include "worker/backends/cpu/thread_pool.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "worker/backends/cpu/blas.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/gpu/cuda_runtime.hpp"
 #include "worker/backends/gpu/gpu_device.hpp"
@@ -21,6 +22,7 @@ Made on_gpu(Result<std::unique_ptr<gpu::Runtime>> runtime) {
 Made make_cpu(Number number) {
     if (number)
         return Error{"the backend cpu has no devices to choose from; it was given device " + std::to_string(*number)};
+    if (!blas()) return blas().error();
     return make_cpu_device();
 }
 Made make_cuda(Number number) { return on_gpu(gpu::open_cuda(number)); }

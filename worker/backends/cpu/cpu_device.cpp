@@ -1,6 +1,5 @@
 #include "worker/backends/cpu/cpu_device.hpp"
 
-#include <cblas.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -18,7 +17,6 @@ class CpuDevice : public Device {
     explicit CpuDevice(const CpuLevel& level)
         : level_(level),
           bfloat16_(level.kernels == cpu_levels().back().kernels ? bfloat16_unit() : Bfloat16Unit::none) {
-        openblas_set_num_threads(1);
         // The tails of GELU and the moments of dead units contain many subnormal numbers, and on some CPUs each costs a
         // hundred cycles or more: training with GELU was measured to be 40 times slower. Numbers below 1e-38 do not
         // influence the result.

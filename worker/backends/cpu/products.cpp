@@ -1,11 +1,12 @@
 #include "worker/backends/cpu/products.hpp"
 
-#include <cblas.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+
+#include "worker/backends/cpu/blas.hpp"
 
 namespace hpo {
 namespace {
@@ -31,7 +32,7 @@ struct OneDnn {
         OneDnn none;
 #if defined(__x86_64__)  // elsewhere its float32 product is a plain loop
         const char* wanted = std::getenv("HPO_ONEDNN");
-        if (wanted && std::string_view(wanted) == "off") return none;
+        if (blas_is_named() || (wanted && std::string_view(wanted) == "off")) return none;
         for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"}) {
             if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {  // never closed: it has exit handlers
                 OneDnn found;
@@ -87,6 +88,7 @@ void multiply(ThreadPool& threads, std::int64_t m, std::int64_t n, std::int64_t 
               float* c, Write write) {
     const std::int64_t a_stride = a.transposed ? m : k, b_stride = b.transposed ? k : n;
     const float keep = write == Write::add ? 1.0F : 0.0F;
+    Blas::Sgemm* const sgemm = blas()->sgemm;
     const bool by_one_dnn = one_dnn() && suits_one_dnn(m, n, k);
     const Parts parts = parts_of(m, rows_of_part(n * k, b.transposed));
     threads.run(parts.count, [&](int part) {
@@ -99,10 +101,10 @@ void multiply(ThreadPool& threads, std::int64_t m, std::int64_t n, std::int64_t 
             if (one_dnn().sgemm(form(a), form(b), rows, n, k, 1.0F, left, a_stride, b.data, b_stride, keep, to, n) == 0)
                 return;
         }
-        const auto form = [](FloatMatrix matrix) { return matrix.transposed ? CblasTrans : CblasNoTrans; };
-        const auto extent = [](std::int64_t number) { return static_cast<blasint>(number); };
-        cblas_sgemm(CblasRowMajor, form(a), form(b), extent(rows), extent(n), extent(k), 1.0F, left, extent(a_stride),
-                    b.data, extent(b_stride), keep, to, extent(n));
+        const auto form = [](FloatMatrix matrix) { return matrix.transposed ? Blas::transposed : Blas::plain; };
+        const auto extent = [](std::int64_t number) { return static_cast<int>(number); };
+        sgemm(Blas::row_major, form(a), form(b), extent(rows), extent(n), extent(k), 1.0F, left, extent(a_stride),
+              b.data, extent(b_stride), keep, to, extent(n));
     });
 }
 
@@ -114,11 +116,11 @@ Result<std::string> one_dnn_file() {
 }
 
 std::string product_libraries() {
-    const std::string blas = std::string("OpenBLAS ") + openblas_get_corename();
-    if (!one_dnn()) return blas;
+    const std::string others = blas() ? blas()->name : blas().error().message;
+    if (!one_dnn()) return others;
     const OneDnn::Version& version = *one_dnn().version();
     return "oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
-           std::to_string(version.patch) + ", " + blas;
+           std::to_string(version.patch) + ", " + others;
 }
 
 }  // namespace hpo

@@ -1,6 +1,6 @@
-// Matrix products in float32. OpenBLAS computes the small ones. For the others oneDNN is used where its
-// library is installed (Debian: libdnnl2), since its kernels are faster: they are made for the CPU at hand, also for
-// CPUs that OpenBLAS does not know.
+// Matrix products in float32. OpenBLAS, or what stands in its place (blas.hpp), computes the small ones. For the others
+// oneDNN is used where its library is installed (Debian: libdnnl2), since its kernels are faster: they are made for the
+// CPU at hand, also for CPUs that OpenBLAS does not know.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct FloatMatrix {
     bool transposed = false;  ///< its transpose is multiplied
 };
 
-/// Computes c [m, n] = a [m, k] * b [k, n], or adds it to c. The rows of c are cut into parts, since the libraries
-/// round in another order where they cut a product themselves.
+/// Needs blas(). Computes c [m, n] = a [m, k] * b [k, n], or adds it to c. The rows of c are cut into parts, since the
+/// libraries round in another order where they cut a product themselves.
 void multiply(ThreadPool& threads, std::int64_t m, std::int64_t n, std::int64_t k, FloatMatrix a, FloatMatrix b,
               float* c, Write write);
 
@@ -27,7 +27,7 @@ void multiply(ThreadPool& threads, std::int64_t m, std::int64_t n, std::int64_t 
 std::string product_libraries();
 
 /// Returns the file of the oneDNN that is used, or why none is. The text is empty where it is left out on purpose: on
-/// ARM64, where its float32 product is a plain loop, and by HPO_ONEDNN=off.
+/// ARM64, where its float32 product is a plain loop, by HPO_ONEDNN=off, and by HPO_BLAS.
 Result<std::string> one_dnn_file();
 
 }  // namespace hpo

@@ -1,12 +1,11 @@
 #include "worker/backends/cpu/thread_pool.hpp"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "hpo/threads.hpp"
+#include "worker/backends/cpu/core_binding.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -29,25 +28,7 @@ void relax() {
 #endif
 }
 
-/// Returns the time that the calling thread has waited for a core since it began, if the kernel reports it.
-std::optional<Contention::Duration> time_in_queue() {
-    std::ifstream file("/proc/thread-self/schedstat");
-    std::int64_t running = 0, waiting = 0;
-    if (!(file >> running >> waiting)) return std::nullopt;
-    return std::chrono::nanoseconds(waiting);
-}
-
 }  // namespace
-
-std::vector<int> own_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cores;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-        if (CPU_ISSET(core, &set)) cores.push_back(core);
-    return cores;
-}
 
 Parts parts_of(std::int64_t items, std::int64_t size) {
     return {static_cast<int>(std::max<std::int64_t>(1, (items + size - 1) / size)), size, items};
@@ -85,20 +66,18 @@ void ThreadPool::use(std::span<const int> cores) {
     if (std::ranges::equal(cores, cores_)) return;
     end_helpers();
     cores_.assign(cores.begin(), cores.end());
+    run_on_fast_cores();
     if (cores.size() < 2) return;
     std::vector<int> of_helpers = cores_;
     if (const std::vector<int> own = own_cores(); own.size() == 1) std::erase(of_helpers, own.front());
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : of_helpers)
-        if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
     ranges_ = std::make_unique<Range[]>(cores.size());
     while (helpers_.size() + 1 < cores.size()) {
         const auto number = static_cast<int>(helpers_.size()) + 1;
-        std::thread helper = start_thread("hpo-compute", [this, number] { help(number); });
+        std::thread helper = start_thread("hpo-compute", [this, number, of_helpers] {
+            run_on(of_helpers);
+            help(number);
+        });
         if (!helper.joinable()) break;
-        // If this fails (a core has gone), the thread runs on the cores of the calling one.
-        (void)pthread_setaffinity_np(helper.native_handle(), sizeof set, &set);
         helpers_.push_back(std::move(helper));
     }
 }

@@ -55,9 +55,6 @@ class Contention {
     std::optional<Duration> queued_;
 };
 
-/// The processors that the calling thread may run on, ascending.
-std::vector<int> own_cores();
-
 class ThreadPool {
    public:
     ThreadPool() = default;  ///< the calling thread alone

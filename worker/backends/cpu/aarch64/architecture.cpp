@@ -1,10 +1,8 @@
 #include "worker/backends/cpu/architecture.hpp"
 
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-
 #include <cstdint>
 
+#include "worker/backends/cpu/aarch64/extensions.hpp"
 #include "worker/backends/cpu/kernels.hpp"
 
 namespace hpo {
@@ -14,13 +12,11 @@ extern const Kernels kernels_sve;
 
 std::vector<CpuLevel> cpu_levels() {
     std::vector<CpuLevel> levels{{"armv8-a", &kernels_neon}};
-    if ((getauxval(AT_HWCAP) & HWCAP_SVE) != 0) levels.push_back({"armv8-a+sve", &kernels_sve});
+    if (aarch64::extensions().sve) levels.push_back({"armv8-a+sve", &kernels_sve});
     return levels;
 }
 
-Bfloat16Unit bfloat16_unit() {
-    return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 ? Bfloat16Unit::vectors : Bfloat16Unit::none;
-}
+Bfloat16Unit bfloat16_unit() { return aarch64::extensions().bf16 ? Bfloat16Unit::vectors : Bfloat16Unit::none; }
 
 std::string_view to_text(Bfloat16Unit unit) { return unit == Bfloat16Unit::none ? "" : "BF16"; }
 
