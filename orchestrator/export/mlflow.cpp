@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/export/registry.hpp"
-#include "orchestrator/output/output_path.hpp"
+#include "orchestrator/export/run_folders.hpp"
 
 namespace hpo::exporting {
 
@@ -19,26 +19,11 @@ using std::string;
 /// RunStatus of MLflow.
 enum class RunStatus { running = 1, scheduled = 2, finished = 3, failed = 4, killed = 5 };
 
-std::uint64_t hash_of(const string& text) {
-    std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    return hash;
-}
-
 /// Returns the same 18 digits whenever the study is exported.
 string experiment_id(const Study& study) {
     char text[24];
     std::snprintf(text, sizeof text, "%018llu",
                   static_cast<unsigned long long>(hash_of(study.name) % 1000000000000000000ULL));
-    return text;
-}
-
-/// Returns 32 hexadecimal digits, which differ between studies and trials.
-string run_id(const Study& study, const TrialRecord& trial) {
-    const string name = study.name + '/' + std::to_string(trial.number) + '/' + std::to_string(trial.queued_at);
-    char text[40];
-    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash_of(name)),
-                  static_cast<unsigned long long>(hash_of(name + '/')));
     return text;
 }
 
@@ -64,33 +49,6 @@ RunStatus status_of(TrialState state) {
     if (state == TrialState::failed || state == TrialState::diverged) return RunStatus::failed;
     return state == TrialState::running ? RunStatus::running : RunStatus::scheduled;
 }
-
-/// Writes the files of one folder tree, until one fails.
-class Tree {
-   public:
-    Tree(fs::path folder, fs::path shown) : folder_(std::move(folder)), shown_(std::move(shown)) {}
-
-    void folder(const string& name) {
-        std::error_code failed;
-        if (result_) fs::create_directories(folder_ / name, failed);
-        if (failed) result_ = write_error(shown_ / name, failed.value());
-    }
-    void file(const string& name, const string& content) {
-        if (!result_) return;
-        auto file = FileWriter::create(folder_ / name, shown_ / name);
-        if (!file) {
-            result_ = file.error();
-            return;
-        }
-        result_ = file->write(content);
-        if (result_) result_ = file->close(false);
-    }
-    [[nodiscard]] Result<void> result() const { return result_; }
-
-   private:
-    fs::path folder_, shown_;
-    Result<void> result_;
-};
 
 /// Returns the number with 17 significant digits, which read back as the same number.
 string all_digits(double value) {

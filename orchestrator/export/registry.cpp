@@ -5,7 +5,8 @@
 namespace hpo::exporting {
 
 namespace {
-constexpr std::array rows{&optuna_format, &csv_format, &jsonl_format, &tensorboard_format, &mlflow_format};
+constexpr std::array rows{&optuna_format,      &csv_format,    &jsonl_format,
+                          &tensorboard_format, &mlflow_format, &wandb_format};
 }
 
 std::span<const Format* const> formats() { return rows; }

@@ -45,6 +45,7 @@ extern const Format jsonl_format;
 extern const Format optuna_format;
 extern const Format tensorboard_format;
 extern const Format mlflow_format;
+extern const Format wandb_format;
 
 std::span<const Format* const> formats();
 

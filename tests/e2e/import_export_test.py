@@ -13,6 +13,7 @@ import sys
 import textwrap
 import unittest
 import warnings
+import zlib
 
 import optuna
 import yaml
@@ -418,7 +419,7 @@ budget: {{trials: 2, epochs: 1}}
 resources: {{retries: 0, parallel: 1}}
 """)
         self.hpo("run", "study.yaml", status=1)
-        for to in ("mlflow", "tensorboard"):
+        for to in ("mlflow", "tensorboard", "wandb"):
             self.hpo("export", "small", "--to", to, to, status=1)
             self.assertIn(f"no trial of small has started, so there is nothing to write for {to}: go on with hpo run small", self.error)
             self.assertFalse((self.folder / to).exists())
@@ -462,6 +463,81 @@ class MLflow(Exchange):
             self.assertEqual({step: sorted(map(repr, values.items())) for step, values in read.items()},
                              {step: sorted(map(repr, ((name, float(value)) for name, value in values.items())))
                               for step, values in expected.items()})
+
+
+def log_of(file):
+    """Yields the records of a run of W&B, by leveldb's doc/log_format.md and the header and checksums of wandb/sdk/internal/datastore.py."""
+    log = file.read_bytes()
+    assert struct.unpack_from("<4sHB", log) == (b":W&B", 0xBEE1, 0), log[:7]
+    at, record = 7, b""
+    while at < len(log):
+        left = 32768 - at % 32768
+        if left < 7:
+            assert not any(log[at:at + left])
+            at += left
+            continue
+        checksum, size, part = struct.unpack_from("<IHB", log, at)
+        data = log[at + 7:at + 7 + size]
+        assert zlib.crc32(log[at + 6:at + 7 + size]) == checksum and size + 7 <= left
+        at += 7 + size
+        record += data
+        if part in (1, 4):
+            yield record
+            record = b""
+    assert record == b""
+
+
+def fields_of(message):
+    """Yields the numbers and values of a message's fields, by protobuf.dev/programming-guides/encoding."""
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+            if byte < 128:
+                return value
+
+    at = 0
+    while at < len(message):
+        key = varint()
+        assert key & 7 in (0, 2), key
+        value = varint()
+        if key & 7 == 2:
+            value, at = message[at:at + value], at + value
+        yield key >> 3, value
+
+
+def items_of(message, field=1):
+    items = (dict(fields_of(value)) for number, value in fields_of(message) if number == field)
+    return {item[1].decode(): json.loads(item[16]) for item in items}
+
+
+class Wandb(Exchange):
+    def test_every_step_of_every_trial_is_read_back_from_the_offline_runs(self):
+        self.run_mixed()
+        runs = {}
+        for folder in self.exported("wandb", "offline").iterdir():
+            self.assertRegex(folder.name, r"^offline-run-\d{8}_\d{6}-[0-9a-f]{12}$")
+            records = [dict(fields_of(record)) for record in log_of(folder / f"run-{folder.name.split('-')[3]}.wandb")]
+            self.assertEqual([record[1] for record in records], list(range(1, len(records) + 1)))
+            run = next(dict(fields_of(record[17])) for record in records if 17 in record)
+            self.assertEqual((run[1].decode(), run[3].decode()), (folder.name.split("-")[3], "mixed"))
+            summary = next(items_of(record[3]) for record in records if 3 in record)
+            steps = [items_of(record[2]) for record in records if 2 in record]
+            code = next(dict(fields_of(record[18]))[1] for record in records if 18 in record)
+            runs[summary["hpo/trial"]] = items_of(run[4]), steps, summary, code
+        whole = self.whole_trials()
+        self.assertEqual(sorted(runs), [trial["trial"] for trial in whole])
+        for trial in whole:
+            config, steps, summary, code = runs[trial["trial"]]
+            self.assertEqual(config, trial["params"])
+            self.assertEqual(code, 1 if trial["state"] in ("failed", "diverged") else 0)
+            self.assertEqual(summary["hpo/state"], trial["state"])
+            self.assertEqual([step["_step"] for step in steps], [report["step"] for report in trial["curve"]])
+            for step, report in zip(steps, trial["curve"]):
+                read = {name: repr(float(value)) for name, value in step.items() if not name.startswith("_")}
+                self.assertEqual(read, {name: repr(float(number(value))) for name, value in report["metrics"].items()})
 
 
 SWEEP = """\
