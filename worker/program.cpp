@@ -356,6 +356,10 @@ int worker_main(int argc, char** argv) {
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (!settings.calibrated && !settings.profiled && !settings.followed && (endpoint == nullptr || *endpoint == '\0'))
         return std::fputs(help, stderr), 2;
+    if (const char* of_hpo = std::getenv("HPO_VERSION"); of_hpo && std::string_view(of_hpo) != version)
+        return std::fprintf(stderr, "hpo-worker is of version %s, and hpo of version %s: install both together\n",
+                            version, of_hpo),
+               2;
     const auto choice = choice_of(settings);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
     const auto numbers = numbers_of(settings);

@@ -8,6 +8,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
+#include "hpo/version.hpp"
 #include "orchestrator/devices/mps.hpp"
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/execution/environment.hpp"
@@ -204,6 +205,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         spec.environment["CUDA_VISIBLE_DEVICES"] = "";
     if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
     if (!script) {
+        spec.environment["HPO_VERSION"] = version;
         spec.environment["HPO_BACKEND"] = target.backend;
         if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
         if (const std::int64_t processes = study.resources.trial.processes; processes > 1)

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "hpo/version.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/study/letters.hpp"
 #include "orchestrator/study/study_keys.hpp"
@@ -274,7 +275,8 @@ Json study_schema(const Vocabulary& vocabulary) {
     root["required"] = {"study"};
     root["if"] = {{"required", {"worker"}}, {"properties", {{"worker", {{"not", has_command}}}}}};
     root["then"] = {{"properties", {{"space", {{"propertyNames", {{"enum", searched}}}}}}}};
-    Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "Study file of hpo"}};
+    Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"},
+                {"title", std::string("Study file of hpo ") + version}};
     schema.update(root);
     return schema;
 }

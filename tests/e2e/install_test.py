@@ -65,6 +65,21 @@ class Install(Case):
         self.assertTrue((self.folder / "runs/debug/study.db").exists())
 
 
+class Versions(Case):
+    def test_a_worker_of_another_version_is_refused_with_both_versions(self):
+        own = self.hpo("--version").split()[1]
+        other = own[:-1] + ("8" if own.endswith("9") else "9")
+        programs = self.folder / "mixed/bin"
+        programs.mkdir(parents=True)
+        shutil.copy(BUILD / "bin/hpo", programs)
+        (programs / "hpo-worker").write_bytes((BUILD / "bin/hpo-worker").read_bytes().replace(own.encode(), other.encode()))
+        (programs / "hpo-worker").chmod(0o755)
+        done = subprocess.run([programs / "hpo", "run", SOURCE / "studies/debug.yaml", "--trials", "1"], cwd=self.folder, capture_output=True,
+                              text=True, timeout=120, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"hpo-worker is of version {other}, and hpo of version {own}", done.stderr)
+
+
 class Release(Case):
     def test_notes_are_of_the_version_and_checksums_of_the_files(self):
         """Of a build with small programs, since packing the real ones takes minutes."""

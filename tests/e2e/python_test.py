@@ -732,7 +732,7 @@ class Programs(Python):
         for version, refused in ((f"{major}.{minor}.99", False), (f"{major}.{minor + 1}.0", True), (f"{major + 1}.{minor}.0", True)):
             self.python(f"import hpo; hpo.__version__ = '{version}'\n{self.SCRIPT}", status=refused)
             if refused:
-                self.assertRegex(self.error, rf"StudyError: this client is of version {version}, and .*/hpo of version .*pip install")
+                self.assertRegex(self.error, rf"StudyError: this client is of version {version}, and .*/hpo of version .*PYTHONPATH=.*share/hpo/python")
 
     @unittest.skipUnless(has("setuptools", "wheel", "pip"), "no pip")
     def test_a_wheel_is_made_and_runs_a_script_alone_and_a_study(self):

@@ -36,6 +36,14 @@ def program(given: Optional[str] = None) -> str:
     return found
 
 
+def client_of(found: str) -> str:
+    """How the client that comes with a program is used."""
+    installed = pathlib.Path(found).resolve().parent.parent / "share" / "hpo" / "python"
+    if (installed / "hpo" / "__init__.py").exists():
+        return f"PYTHONPATH={installed}"
+    return "pip install worker/python in its checkout"
+
+
 def _runs(path: pathlib.Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 

@@ -40,7 +40,7 @@ from . import __version__
 from ._asked_trial import AskedTrial
 from ._html import study_html
 from ._numbers import metrics_by_name
-from ._program import ProgramNotFound, program as find_program
+from ._program import ProgramNotFound, client_of, program as find_program
 from ._progress import progress_of
 from ._results import TrialRecord, TrialRecords
 from ._session import Session, StudyError, checked, session_named_in, waited
@@ -160,9 +160,8 @@ class Study:
         if version.split(".")[:2] != __version__.split(".")[:2]:
             session.close()
             raise StudyError(f"this client is of version {__version__}, and {self._program} "
-                             f"{'is older' if version == '0.0' else 'of version ' + version}: install the client that "
-                             "belongs to it (pip install worker/python in its checkout), or name another program by "
-                             "HPO_PROGRAM")
+                             f"{'is older' if version == '0.0' else 'of version ' + version}: use the client that "
+                             f"belongs to it ({client_of(self._program)}), or name another program by HPO_PROGRAM")
         return session
 
     def _begin(self, file: str, options: Sequence[str]) -> Session:
