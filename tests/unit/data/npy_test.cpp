@@ -79,12 +79,12 @@ TEST(NpyHeaders, ErrorsTellTheByteAndTheCure) {
                 Mentions("cannot", "right"));
     EXPECT_THAT(with("'<f4'", "'fortran_order': False"), Mentions("descr", "fortran_order", "shape"));
     EXPECT_THAT(with("'<f4'", "'other': 1"), Mentions("unknown", "'other'"));
-    EXPECT_EQ(header_error("PK\x03\x04 this is a ZIP archive"), "byte 0: not an NPY file (wrong magic number)");
-    EXPECT_EQ(header_error("\x93NUM"), "byte 4: truncated: the file ends before its header");
+    EXPECT_THAT(header_error("PK\x03\x04 this is a ZIP archive"), Mentions("byte 0:", "NPY", "not", "wrong"));
+    EXPECT_THAT(header_error("\x93NUM"), Mentions("byte 4:", "before", "header", "truncated"));
     std::string file = npy<float>({2}, {1, 2});
-    EXPECT_EQ(header_error(file.substr(0, 30)), "byte 30: truncated: the file ends within its header");
+    EXPECT_THAT(header_error(file.substr(0, 30)), Mentions("byte 30:", "within", "header", "truncated"));
     file[6] = 9;
-    EXPECT_EQ(header_error(file), "byte 6: version 9 of NPY is not known");
+    EXPECT_THAT(header_error(file), Mentions("byte 6:", "NPY", "version 9", "not"));
 }
 
 class Arrays : public ::testing::Test {
@@ -231,7 +231,7 @@ TEST_F(Arrays, ClassesThatNoSampleTrainsAreTold) {
         const auto lines = explain_data(config);
         return lines ? lines->back() : lines.error().message;
     };
-    EXPECT_EQ(by_time([](int i) { return i >= 35 ? 7 : i % 2; }), "warning: no sample to train on has the class: 7");
+    EXPECT_THAT(by_time([](int i) { return i >= 35 ? 7 : i % 2; }), Mentions("7", "class", "no"));
     EXPECT_THAT(by_time([](int i) { return i >= 35 ? 7 : 2; }),
                 ::testing::AllOf(StartsWith("data.split: "), Mentions("32 samples", "\"2\"")));
 }

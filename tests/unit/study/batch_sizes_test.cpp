@@ -31,9 +31,8 @@ TEST(BatchSizes, AutoIsAPowerOfTwoThatKeepsAHundredUpdates) {
 TEST(BatchSizes, TheDataDecideWhetherASmallBatchIsRefused) {
     EXPECT_TRUE(batch_sizes_depend_on_data(native(32)));
     EXPECT_THAT(refused_batch_size(native(32), 3'686), IsEmpty());
-    EXPECT_EQ(refused_batch_size(native(32), 54'000),
-              "32 is under policy.min_batch_size (256 for 54000 training samples): small batches leave the machine "
-              "idle; use 256 or more, or allow it explicitly: policy: {min_batch_size: 32}");
+    EXPECT_THAT(refused_batch_size(native(32), 54'000), Mentions("{min_batch_size: 32}", "under policy.min_batch_size",
+                                                                 "32", "256", "54000 training", "allow"));
     EXPECT_THAT(refused_batch_size(native(8), 1'312), Mentions("(16", "1312"));
     EXPECT_THAT(refused_batch_size(native(8), 0), IsEmpty()) << "unknown";
 }

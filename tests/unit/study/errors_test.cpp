@@ -391,10 +391,9 @@ TEST(LargeBatches, ASmallBatchIsRefusedWithTheCureWrittenOut) {
 }
 
 TEST(LargeBatches, TheDefaultIsCheckedToo) {
-    EXPECT_EQ(
-        first_line(problem(synthetic + "policy: {min_batch_size: 512}")),
-        "s.yaml:2:9: the default 'batch_size' of at most 256 is under policy.min_batch_size (512): small batches leave "
-        "the machine idle; use 512 or more, or allow it explicitly: policy: {min_batch_size: 256}");
+    EXPECT_THAT(first_line(problem(synthetic + "policy: {min_batch_size: 512}")),
+                Mentions("s.yaml:2:9:", "'batch_size'", "(512)", "{min_batch_size: 256}", "under policy.min_batch_size",
+                         "at most 256", "512", "allow"));
 }
 
 TEST(LargeBatches, WithoutAMinimumTheNativeWorkersDataDecide) {
@@ -479,14 +478,14 @@ std::string problem_of_resources(const std::string& keys) {
 TEST(Hosts, AreNamedOnceEachAsSshTakesThem) {
     EXPECT_EQ(problem_of_resources("hosts: [gpu1, me@gpu2, \"fe80::1\"]"), "(accepted)");
     EXPECT_EQ(problem_of_resources("hosts: []"), "(accepted)");
-    EXPECT_EQ(problem_of_resources("hosts: gpu1"),
-              "s.yaml:4:20: 'resources.hosts' must be a list of hosts as ssh takes them, such as [gpu1, me@gpu2]");
-    EXPECT_EQ(problem_of_resources("hosts: [ssh:gpu1]"),
-              "s.yaml:4:21: 'resources.hosts': a host ssh:gpu1 is written without ssh: (which --on has)");
+    EXPECT_THAT(problem_of_resources("hosts: gpu1"),
+                Mentions("s.yaml:4:20:", "'resources.hosts'", "[gpu1, me@gpu2]", "list"));
+    EXPECT_THAT(problem_of_resources("hosts: [ssh:gpu1]"),
+                Mentions("s.yaml:4:21:", "'resources.hosts'", "--on", "ssh:gpu1", "ssh:", "without"));
     for (const char* wrong : {"-oProxyCommand=x", "'a b'", "'a,b'", "''"})
         EXPECT_THAT(problem_of_resources(std::string("hosts: [") + wrong + "]"), HasSubstr("name"));
-    EXPECT_EQ(problem_of_resources("hosts: [[a]]"), "s.yaml:4:21: 'resources.hosts': a host is a name or an address");
-    EXPECT_EQ(problem_of_resources("hosts: [a, b, a]"), "s.yaml:4:27: the host a is listed twice");
+    EXPECT_THAT(problem_of_resources("hosts: [[a]]"), Mentions("s.yaml:4:21:", "'resources.hosts'", "address"));
+    EXPECT_THAT(problem_of_resources("hosts: [a, b, a]"), Mentions("s.yaml:4:27:", "host a ", "twice"));
 }
 
 TEST(StudyErrors, JobsOfSlurmAreGivenAsSbatchTakesThem) {
@@ -496,15 +495,14 @@ TEST(StudyErrors, JobsOfSlurmAreGivenAsSbatchTakesThem) {
               "(accepted)");
     EXPECT_EQ(problem_of_resources("slurm: gpu"),
               "s.yaml:4:20: 'resources.slurm' must be a map (partition: gpu, nodes: 2, time: 2h), found gpu");
-    EXPECT_EQ(problem_of_resources("slurm: {time: 5s}"),
-              "s.yaml:4:27: 'resources.slurm.time' must be from 60s to 315360000s, found 5s");
-    EXPECT_EQ(problem_of_resources("slurm: {partition: -x}"),
-              "s.yaml:4:32: 'resources.slurm.partition': -x is no name that Slurm can have");
-    EXPECT_EQ(problem_of_resources("slurm: {extra: -x}"),
-              "s.yaml:4:28: 'resources.slurm.extra' must be a list of options of sbatch, such as [--constraint=a100, "
-              "--mail-type=END]");
-    EXPECT_EQ(problem_of_resources("slurm: {extra: [a100]}"),
-              "s.yaml:4:29: 'resources.slurm.extra': an option a100 is no option: options of sbatch begin with '-'");
+    EXPECT_THAT(problem_of_resources("slurm: {time: 5s}"),
+                Mentions("s.yaml:4:27:", "'resources.slurm.time'", "from 60s", "to 315360000s", "found 5s"));
+    EXPECT_THAT(problem_of_resources("slurm: {partition: -x}"),
+                Mentions("s.yaml:4:32:", "'resources.slurm.partition'", "-x", "Slurm", "no"));
+    EXPECT_THAT(problem_of_resources("slurm: {extra: -x}"),
+                Mentions("s.yaml:4:28:", "'resources.slurm.extra'", "[--constraint=a100, --mail-type=END]", "list"));
+    EXPECT_THAT(problem_of_resources("slurm: {extra: [a100]}"),
+                Mentions("s.yaml:4:29:", "'resources.slurm.extra'", "'-'", "a100", "no"));
     EXPECT_EQ(problem_of_resources("slurm: {extra: [--signal=USR1]}"),
               "s.yaml:4:29: 'resources.slurm.extra': an option --signal=USR1: hpo sets --signal itself; remove it");
     EXPECT_EQ(problem_of_resources("slurm: {extra: [-t5]}"),
@@ -520,12 +518,11 @@ TEST(StudyErrors, JobsOfSlurmAreGivenAsSbatchTakesThem) {
         "s.yaml:4:29: 'resources.slurm.extra': an option --dep=singleton: hpo sets --dependency itself; remove it");
     EXPECT_EQ(problem_of_resources("slurm: {extra: [--part=gpu]}"),
               "s.yaml:4:29: 'resources.slurm.extra': an option --part=gpu: write 'resources.slurm.partition' instead");
-    EXPECT_EQ(problem_of_resources("slurm: {extra: [--comment, mine]}"),
-              "s.yaml:4:40: 'resources.slurm.extra': an option mine is no option: join a value to its option, as in "
-              "--constraint=a100");
+    EXPECT_THAT(problem_of_resources("slurm: {extra: [--comment, mine]}"),
+                Mentions("s.yaml:4:40:", "'resources.slurm.extra'", "--constraint=a100", "mine", "no"));
     for (const char* words : {"-C, a100, mine.sh", "-H, mine.sh", "-Ca100, mine.sh", "--, mine.sh"})
         EXPECT_THAT(problem_of_resources("slurm: {extra: [" + std::string(words) + "]}"),
-                    HasSubstr(" is no option: options of sbatch begin with '-'"))
+                    Mentions("no", "'-'", "sbatch"))
             << words;
     EXPECT_EQ(problem_of_resources("slurm: {extra: [--time-min=5, -H, -vC, a100, -w, node7, --mem-per-cpu=1G]}"),
               "(accepted)");
@@ -536,44 +533,39 @@ TEST(Devices, AreNamedOnceEachByUuidOrNumber) {
     EXPECT_EQ(problem_of_resources("devices: [[0]]"), "s.yaml:4:23: " + message);
     EXPECT_EQ(problem_of_resources("devices: [\"a b\"]"), "s.yaml:4:23: " + message + ", found a b");
     EXPECT_EQ(problem_of_resources("devices: [-1]"), "s.yaml:4:23: " + message + ", found -1");
-    EXPECT_EQ(problem_of_resources("devices: [5000]"),
-              "s.yaml:4:23: 'resources.devices' must be a whole number from 0 to 1023, found 5000");
-    EXPECT_EQ(problem_of_resources("devices: [0, GPU-8f6c, 00]"), "s.yaml:4:36: the device 0 is listed twice");
+    EXPECT_THAT(problem_of_resources("devices: [5000]"),
+                Mentions("s.yaml:4:23:", "'resources.devices'", "from 0 to 1023", "found 5000", "whole"));
+    EXPECT_THAT(problem_of_resources("devices: [0, GPU-8f6c, 00]"), Mentions("s.yaml:4:36:", "device 0", "twice"));
     for (const char* none : {"[]", "0", "{a: b}", "all"})
-        EXPECT_EQ(problem_of_resources(std::string("devices: ") + none),
-                  "s.yaml:4:22: 'resources.devices' must be auto or a list, such as [0, 1] or [GPU-8f6c] (to use none: "
-                  "backend: cpu)");
+        EXPECT_THAT(problem_of_resources(std::string("devices: ") + none),
+                    Mentions("s.yaml:4:22:", "'resources.devices'", "[0, 1]", "[GPU-8f6c]", "auto", "cpu", "none"));
 }
 
 TEST(Devices, ListsPerDeviceHaveAsManyItemsAsThereAreDevices) {
-    EXPECT_EQ(
+    EXPECT_THAT(
         problem_of_resources("devices: [0, 1, 2], parallel: [4, 2]"),
-        "s.yaml:4:43: 'resources.parallel' lists 2 numbers, one per device, but 'resources.devices' lists 3: give "
-        "both the same length");
-    EXPECT_EQ(
-        problem_of_resources("devices: [0], gpu_memory: [1GiB, 2GiB]"),
-        "s.yaml:4:39: 'resources.gpu_memory' lists 2 numbers, one per device, but 'resources.devices' lists 1: give "
-        "both the same length");
+        Mentions("s.yaml:4:43:", "'resources.parallel'", "'resources.devices'", "lists 2 numbers", "lists 3", "same"));
+    EXPECT_THAT(problem_of_resources("devices: [0], gpu_memory: [1GiB, 2GiB]"),
+                Mentions("s.yaml:4:39:", "'resources.gpu_memory'", "'resources.devices'", "lists 2 numbers", "lists 1",
+                         "same"));
     for (const char* rest : {"", ", devices: auto"})
-        EXPECT_EQ(
-            problem_of_resources(std::string("gpu_memory: [1GiB]") + rest),
-            "s.yaml:4:25: 'resources.gpu_memory' lists 1 number, one per device: list the devices too, in the same "
-            "order, such as devices: [0, 1]");
+        EXPECT_THAT(problem_of_resources(std::string("gpu_memory: [1GiB]") + rest),
+                    Mentions("s.yaml:4:25:", "'resources.gpu_memory'", "[0, 1]", "lists 1 number", "too", "same"));
 }
 
 TEST(Devices, EachRequirementOfATrialIsChecked) {
     EXPECT_EQ(problem_of_resources("trial: 1GiB"),
               "s.yaml:4:20: 'resources.trial' must be a map (memory: 1GiB, gpu_memory: 2GiB, cores: 2), found 1GiB");
-    EXPECT_EQ(problem_of_resources("trial: {memory: 4}"),
-              "s.yaml:4:29: 'resources.trial.memory' must be a size such as 4GiB or 512MiB, found 4");
+    EXPECT_THAT(problem_of_resources("trial: {memory: 4}"),
+                Mentions("s.yaml:4:29:", "'resources.trial.memory'", "4GiB", "512MiB", "found 4"));
     EXPECT_EQ(problem_of_resources("trial: {cores: 0}"),
               "s.yaml:4:28: 'resources.trial.cores' must be a number from 0.01 to 1024, found 0");
-    EXPECT_EQ(problem_of_resources("trial: {vram: 1GiB}"),
-              "s.yaml:4:21: unknown key 'vram' in 'resources.trial'; did you mean 'gpu_memory'?");
-    EXPECT_EQ(problem_of_resources("parallel: [0], devices: [1]"),
-              "s.yaml:4:24: 'resources.parallel' must be a whole number from 1 to 1024, found 0");
-    EXPECT_EQ(problem_of_resources("gpu_memory: 20"),
-              "s.yaml:4:25: 'resources.gpu_memory' must be a size such as 4GiB or 512MiB, found 20");
+    EXPECT_THAT(problem_of_resources("trial: {vram: 1GiB}"),
+                Mentions("s.yaml:4:21:", "'vram'", "'resources.trial'", "'gpu_memory'", "key", "unknown"));
+    EXPECT_THAT(problem_of_resources("parallel: [0], devices: [1]"),
+                Mentions("s.yaml:4:24:", "'resources.parallel'", "from 1 to 1024", "found 0", "whole"));
+    EXPECT_THAT(problem_of_resources("gpu_memory: 20"),
+                Mentions("s.yaml:4:25:", "'resources.gpu_memory'", "4GiB", "512MiB", "found 20"));
 }
 
 TEST(Names, CannotLeaveTheirFolderOrLookLikeOptions) {
@@ -587,8 +579,8 @@ TEST(Names, CannotLeaveTheirFolderOrLookLikeOptions) {
 }
 
 TEST(Names, CannotBeEmpty) {
-    EXPECT_EQ(first_line(problem("study: \"\"\nworker: {data: {format: synthetic}}\n")),
-              "s.yaml:1:8: 'study' must not be empty");
+    EXPECT_THAT(first_line(problem("study: \"\"\nworker: {data: {format: synthetic}}\n")),
+                Mentions("s.yaml:1:8:", "'study'", "not", "empty"));
 }
 
 constexpr Option plateau_options[] = {{"patience", OptionType::integer, 1, 1000, "", "3", ""},
@@ -599,17 +591,17 @@ constexpr Vocabulary vocabulary{samplers, rules};
 
 TEST(Parts, NamesAndOptionsAreCheckedAgainstTheRegistries) {
     const auto error = [](const std::string& text) { return first_line(problem(synthetic + text, {}, vocabulary)); };
-    EXPECT_EQ(error("sampler: {type: tpee}"), "s.yaml:3:17: unknown sampler 'tpee'; did you mean 'tpe'?");
+    EXPECT_THAT(error("sampler: {type: tpee}"), Mentions("s.yaml:3:17:", "'tpee'", "'tpe'", "sampler", "unknown"));
     EXPECT_EQ(error("sampler: {type: auto, gamma: 1}"),
               "s.yaml:3:23: unknown key 'gamma' in 'sampler auto'; known: type");
-    EXPECT_EQ(error("stopping: [{rule: platau}]"),
-              "s.yaml:3:19: unknown stopping rule 'platau'; did you mean 'plateau'?");
-    EXPECT_EQ(error("stopping: [{rule: hyperband}]"),
-              "s.yaml:3:19: unknown stopping rule 'hyperband'; known: plateau, divergence");
-    EXPECT_EQ(error("stopping: [{rule: plateau, pacience: 3}]"),
-              "s.yaml:3:28: unknown key 'pacience' in 'stopping rule plateau'; did you mean 'patience'?");
-    EXPECT_EQ(error("stopping: [{rule: plateau, patience: 0}]"),
-              "s.yaml:3:38: 'patience' must be a whole number from 1 to 1000, found 0");
+    EXPECT_THAT(error("stopping: [{rule: platau}]"),
+                Mentions("s.yaml:3:19:", "'platau'", "'plateau'", "rule", "unknown"));
+    EXPECT_THAT(error("stopping: [{rule: hyperband}]"),
+                Mentions("s.yaml:3:19:", "'hyperband'", "plateau, divergence", "rule", "unknown"));
+    EXPECT_THAT(error("stopping: [{rule: plateau, pacience: 3}]"),
+                Mentions("s.yaml:3:28:", "'pacience'", "'stopping rule plateau'", "'patience'", "key", "unknown"));
+    EXPECT_THAT(error("stopping: [{rule: plateau, patience: 0}]"),
+                Mentions("s.yaml:3:38:", "'patience'", "from 1 to 1000", "found 0", "whole"));
 }
 
 TEST(Parts, OptionsTakeTheTypeOfTheirTable) {

@@ -404,9 +404,10 @@ TEST(Overrides, ArePartOfTheSourceThatIsStored) {
 }
 
 TEST(Overrides, AreNamedInErrors) {
-    EXPECT_EQ(problem(synthetic, {"budget.trails=8"}),
-              "--set budget.trails=8: unknown key 'trails' in 'budget'; did you mean 'trials'?");
-    EXPECT_EQ(problem(synthetic, {"lr=0.1"}), "--set lr=0.1: unknown key 'lr'; did you mean 'worker.training.lr'?");
+    EXPECT_THAT(problem(synthetic, {"budget.trails=8"}),
+                Mentions("--set budget.trails=8:", "'trails'", "'budget'", "'trials'", "key", "unknown"));
+    EXPECT_THAT(problem(synthetic, {"lr=0.1"}),
+                Mentions("--set lr=0.1:", "'lr'", "'worker.training.lr'", "key", "unknown"));
     EXPECT_EQ(problem(synthetic, {"budget.trials=many"}),
               "--set budget.trials=many: 'budget.trials' must be a whole number from 1 to 1000000, found many");
     EXPECT_EQ(problem(synthetic, {"budget.trials"}),
@@ -414,9 +415,10 @@ TEST(Overrides, AreNamedInErrors) {
     EXPECT_EQ(problem(synthetic, {"budget.trials="}),
               "--set budget.trials=: expected a value after '='; key=null removes a key");
     EXPECT_EQ(problem(synthetic, {"budget..trials=1"}), "--set budget..trials=1: a key without a name in '.trials'");
-    EXPECT_EQ(problem(synthetic + "stopping: [{rule: asha}]\n", {"stopping.asha.factor=3"}),
-              "--set stopping.asha.factor=3: 'stopping' is not a map; set it as a whole: 'stopping=[...]'");
-    EXPECT_EQ(problem(synthetic, {"stopping=[{rule: asha"}), "--set stopping=[{rule: asha: this '{' is not closed");
+    EXPECT_THAT(problem(synthetic + "stopping: [{rule: asha}]\n", {"stopping.asha.factor=3"}),
+                Mentions("--set stopping.asha.factor=3:", "'stopping'", "'stopping=[...]'", "map", "not"));
+    EXPECT_THAT(problem(synthetic, {"stopping=[{rule: asha"}),
+                Mentions("--set stopping=[{rule:", "'{'", "closed", "not"));
 }
 
 TEST(ReadStudy, AFileThatCannotBeReadIsNamedWithTheReason) {
