@@ -89,8 +89,10 @@ class Doctor {
         if (!one_dnn.path.empty())
             well("oneDNN", printable(one_dnn.path));
         else if (one_dnn.problem.empty())
-            add({"oneDNN", Health::absent, "left out on this processor or by HPO_ONEDNN=off: OpenBLAS multiplies", "",
-                 ""});
+            add({"oneDNN", Health::absent,
+                 "left out on this processor, by HPO_ONEDNN=off or by HPO_BLAS: the CPU backend's other library "
+                 "multiplies",
+                 "", ""});
         else
             add({"oneDNN", Health::missing, printable(one_dnn.problem),
                  "OpenBLAS computes all products in float32, and may take longer for large ones",
