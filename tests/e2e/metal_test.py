@@ -51,6 +51,10 @@ class Metal(Case):
     def lines(self, number, word, study="script"):
         return [line.split()[1:] for line in self.hpo("logs", f"{study}/{number}").splitlines() if line.startswith(word + " ")]
 
+    def curve(self, number):
+        whole = (json.loads(line) for line in self.hpo("export", "script", "--to", "jsonl", "-").splitlines())
+        return next(trial["curve"] for trial in whole if trial["trial"] == number)
+
     def ceiling(self):
         return json.loads(self.hpo("devices", "--json", environment=self.environment))["devices"][0]["memory"]
 
@@ -76,6 +80,8 @@ class Metal(Case):
         self.assertEqual({trial["state"] for trial in trials}, {"complete"})
         for trial in trials:
             self.assertEqual(trial["peak"]["device_bytes"], 700 << 20)
+            of_steps = [step["peak_device_bytes"] >> 20 for step in self.curve(trial["trial"])]
+            self.assertEqual(of_steps, [300, 700, 700], "the most so far")
             self.assertGreaterEqual(trial["reserved"]["device_bytes"], GIB)
             (high, low), = self.lines(trial["trial"], "limits")
             self.assertAlmostEqual(float(high), GIB / ceiling, delta=0.0001)
