@@ -2,10 +2,10 @@
 // its table. Study files are checked against it, and help and error messages are generated from it.
 #pragma once
 
-#include <charconv>
 #include <span>
 #include <string_view>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/value.hpp"
 
 namespace hpo {
@@ -49,7 +49,7 @@ inline double number_option(const Params& given, std::span<const Option> table, 
     if (const auto found = given.find(std::string(name)); found != given.end())
         return number_or(found->second, otherwise);
     if (const Option* option = find_option(table, name); option && !option->fallback.empty())
-        std::from_chars(option->fallback.data(), option->fallback.data() + option->fallback.size(), otherwise);
+        from_chars(option->fallback.data(), option->fallback.data() + option->fallback.size(), otherwise);
     return otherwise;
 }
 

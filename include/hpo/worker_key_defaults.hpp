@@ -1,11 +1,11 @@
 // The defaults of the native worker's keys as values: the one reader of the table's texts.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/result.hpp"
 #include "hpo/value.hpp"
 #include "hpo/worker_keys.hpp"
@@ -16,7 +16,7 @@ namespace hpo {
 inline Value default_value(const WorkerKey& key) {
     const std::string_view text = key.fallback;
     const auto read = [text](auto number) {
-        std::from_chars(text.data(), text.data() + text.size(), number);
+        from_chars(text.data(), text.data() + text.size(), number);
         return number;
     };
     if (text.empty()) return std::string();

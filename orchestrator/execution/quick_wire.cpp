@@ -2,9 +2,9 @@
 // its on-demand parser reads 0.1000000000000000055511151231257827 as 4.1e-16 (both measured on 2026-11-27).
 #include "orchestrator/execution/quick_wire.hpp"
 
-#include <charconv>
 #include <utility>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/wire.hpp"
 
 namespace hpo::wire {
@@ -78,7 +78,7 @@ class Scanner {
     static Number converted(std::string_view digits) {
         Number number{};
         const char* end = digits.data() + digits.size();
-        const auto [stopped, error] = std::from_chars(digits.data(), end, number);
+        const auto [stopped, error] = from_chars(digits.data(), end, number);
         if (error != std::errc() || stopped != end) throw AnotherForm();
         return number;
     }

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "hpo/dimension_value.hpp"
+#include "hpo/from_chars.hpp"
 #include "hpo/nearest.hpp"
 #include "orchestrator/expression/expression.hpp"
 
@@ -379,7 +379,7 @@ class Reader {
             more();
         }
         double value = 0;
-        const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        const auto [end, status] = from_chars(digits.data(), digits.data() + digits.size(), value);
         const bool ends = at_ >= text_.size() || !is_letter(text_[at_]);
         if (status != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value) || !ends)
             fail(from, end_of_word(at_) - from,

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/study/fields.hpp"
 
@@ -143,7 +143,7 @@ std::optional<double> number_of(const Node& node) {
     const std::string text = number_text_of(node);
     if (!study::looks_like_other(text)) return {};
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, status] = from_chars(text.data(), text.data() + text.size(), number);
     if (end != text.data() + text.size() || status != std::errc() || !std::isfinite(number)) return {};
     return number;
 }

@@ -1,10 +1,10 @@
 #include "orchestrator/import/hydra_sweep.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "hpo/from_chars.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 
 namespace hpo::importing {
@@ -68,7 +68,7 @@ std::optional<Call> call_of(string_view text) {
 std::optional<double> number_in(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, status] = from_chars(text.data(), text.data() + text.size(), number);
     if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return {};
     return number;
 }

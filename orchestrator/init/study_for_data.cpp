@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/from_chars.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/init/targets.hpp"
@@ -50,7 +50,7 @@ class Listed {
 
 bool is_number(const std::string& text) {
     double number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto read = from_chars(text.data(), text.data() + text.size(), number);
     return read.ec == std::errc{} && read.ptr == text.data() + text.size();
 }
 

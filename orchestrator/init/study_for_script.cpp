@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/from_chars.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/init/script_flags.hpp"
 #include "orchestrator/study/entries.hpp"
@@ -21,7 +21,7 @@ using std::string_view;
 
 std::optional<double> number_in(const string& text) {
     double number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto read = from_chars(text.data(), text.data() + text.size(), number);
     if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
     return number;
 }

@@ -1,9 +1,9 @@
 #include "orchestrator/init/targets.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 
@@ -16,7 +16,7 @@ constexpr std::int64_t many_classes = 20;  // whole numbers that are classes, as
 /// Returns true for a text that reads as this number, such as "1" and "1.0" for 1.
 bool is(double number, const std::string& text) {
     double read = 0;
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), read).ptr;
+    const auto end = from_chars(text.data(), text.data() + text.size(), read).ptr;
     return end == text.data() + text.size() && read == number;
 }
 

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/message_fields.hpp"
 #include "hpo/protobuf.hpp"
 #include "hpo/wire.hpp"
@@ -84,7 +84,7 @@ bool read_plain_params(std::string_view json, Params& params) {
         std::int64_t number = 0;
         double fraction = 0;
         const auto [at, error] =
-            real ? std::from_chars(token.data(), end, fraction) : std::from_chars(token.data(), end, number);
+            real ? from_chars(token.data(), end, fraction) : std::from_chars(token.data(), end, number);
         if (token.empty() || error != std::errc() || at != end || std::abs(number) > std::int64_t{1} << 53)
             return std::nullopt;
         return real ? Value(fraction) : Value(number);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/nearest.hpp"
 #include "hpo/text.hpp"
 #include "hpo/wire.hpp"
@@ -83,7 +83,7 @@ double number_of(string_view text) {
     }
     if (text.starts_with('+')) text.remove_prefix(1);
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, status] = from_chars(text.data(), text.data() + text.size(), number);
     if (status != std::errc::result_out_of_range) return number;
     const auto exponent = text.find_first_of("eE");
     const bool tiny = exponent != string_view::npos && exponent + 1 < text.size() && text[exponent + 1] == '-';
@@ -97,7 +97,7 @@ std::optional<std::int64_t> exact_whole(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     if (looks(text) == Looks::whole && base_of(text) == 0) {
         std::int64_t number = 0;
-        const auto status = std::from_chars(text.data(), text.data() + text.size(), number).ec;
+        const auto status = from_chars(text.data(), text.data() + text.size(), number).ec;
         const auto limit = static_cast<std::int64_t>(max_whole);
         if (status != std::errc{} || number > limit || number < -limit) return {};
         return number;

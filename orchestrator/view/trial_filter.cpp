@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/nearest.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -33,7 +33,7 @@ std::string in_lower_case(std::string_view text) {
 /// Reads a number, which a size may follow: 0.2, 1e-3, 512M, 1.5GiB.
 std::optional<double> number_of(std::string_view text) {
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto [end, status] = from_chars(text.data(), text.data() + text.size(), number);
     if (status != std::errc() || end == text.data()) return std::nullopt;
     const std::string unit = in_lower_case(text.substr(static_cast<std::size_t>(end - text.data())));
     if (unit.empty()) return number;

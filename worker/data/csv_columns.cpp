@@ -1,10 +1,10 @@
 #include "worker/data/csv_columns.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
+#include "hpo/from_chars.hpp"
 #include "hpo/nearest.hpp"
 #include "worker/data/csv.hpp"
 #include "worker/data/data_text.hpp"
@@ -21,7 +21,7 @@ std::optional<double> number_of(std::string_view field) {
     std::string_view text = trimmed_field(field);
     if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
     double number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto read = from_chars(text.data(), text.data() + text.size(), number);
     if (text.empty() || read.ptr != text.data() + text.size()) return std::nullopt;
     // A number too large for a double is no finite one; one too small is 0.
     if (read.ec == std::errc::result_out_of_range)

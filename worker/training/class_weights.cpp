@@ -1,7 +1,8 @@
 #include "worker/training/class_weights.hpp"
 
-#include <charconv>
 #include <cmath>
+
+#include "hpo/from_chars.hpp"
 
 namespace hpo {
 
@@ -13,7 +14,7 @@ Result<ClassWeights> parse_class_weights(const std::string& text) {
     for (const char *at = text.data(), *end = at + text.size(); at != end;) {
         while (at != end && *at == ' ') ++at;
         double number = 0;
-        const auto [after, error] = std::from_chars(at, end, number);
+        const auto [after, error] = from_chars(at, end, number);
         const char* next = after;
         while (next != end && *next == ' ') ++next;
         if (error != std::errc() || !std::isfinite(number) || number < 0 || (next != end && *next != ','))

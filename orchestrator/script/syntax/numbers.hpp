@@ -1,7 +1,6 @@
 // Finds numbers in text. The readers of lines share these functions.
 #pragma once
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hpo/from_chars.hpp"
 #include "orchestrator/script/syntax/metric_names.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 
@@ -36,7 +36,7 @@ inline string_view trim(string_view text) {
 inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view text) {
     const std::size_t sign = text.starts_with('+') ? 1 : 0;
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data() + sign, text.data() + text.size(), number);
+    const auto [end, status] = from_chars(text.data() + sign, text.data() + text.size(), number);
     auto size = static_cast<std::size_t>(end - text.data());
     if (status == std::errc::result_out_of_range)
         number = std::strtod(string(text.substr(0, size)).c_str(), nullptr);

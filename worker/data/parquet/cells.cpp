@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "hpo/from_chars.hpp"
+
 namespace hpo::parquet {
 namespace {
 
@@ -40,7 +42,7 @@ std::string_view write_real(double number, std::span<char> to) {
 
 double number_in(std::string_view text) {
     double number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);
+    from_chars(text.data(), text.data() + text.size(), number);
     return number;
 }
 
