@@ -57,7 +57,7 @@ void write_to_stdout(const Format& format, const StudySnapshot& snapshot) {
     print(buffer);
 }
 
-/// Returns the number of trials that the format has no place for: those that have not started.
+/// Returns the number of trials that the format has no place for.
 std::int64_t trials_left_out(const Format& format, const StudyRecord& record) {
     return format.takes == nullptr ? 0
                                    : std::count_if(record.trials.begin(), record.trials.end(),
@@ -65,9 +65,10 @@ std::int64_t trials_left_out(const Format& format, const StudyRecord& record) {
 }
 
 /// Returns "; 2 that have not started are left out", or an empty text.
-std::string left_out_text(std::int64_t count) {
+std::string left_out_text(const Format& format, std::int64_t count) {
     if (count == 0) return "";
-    return "; " + counted(count, "that has not started is", "that have not started are") + " left out";
+    const std::string once(format.taken_once);
+    return "; " + counted(count, "that has not " + once + " is", "that have not " + once + " are") + " left out";
 }
 
 int export_command(const ExportArguments& arguments) {
@@ -86,8 +87,9 @@ int export_command(const ExportArguments& arguments) {
     const auto left_out = trials_left_out(format, snapshot.record);
     const auto written = static_cast<std::int64_t>(snapshot.record.trials.size()) - left_out;
     if (left_out > 0 && written == 0)
-        throw Fatal("no trial of " + snapshot.study.name + " has started, so there is nothing to write for " +
-                    arguments.to + ": go on with hpo run " + snapshot.study.name);
+        throw Fatal("no trial of " + snapshot.study.name + " has " + std::string(format.taken_once) +
+                    ", so there is nothing to write for " + arguments.to + ": go on with hpo run " +
+                    snapshot.study.name);
     OutputPath output = or_fail(OutputPath::at(arguments.path, format.kind, arguments.force));
     or_fail(exporting::write(format, snapshot.study, snapshot.record, whole_of(snapshot), output.temporary(),
                              output.path()));
@@ -97,7 +99,7 @@ int export_command(const ExportArguments& arguments) {
                      std::filesystem::is_directory(aside) ? "folder" : "file", printable(aside.string()).c_str());
     std::fprintf(stderr, "hpo: %s of %s%s in %s%s\n", counted(written, "trial").c_str(), snapshot.study.name.c_str(),
                  snapshot.holder ? ", which continues," : "", printable(output.path().string()).c_str(),
-                 left_out_text(left_out).c_str());
+                 left_out_text(format, left_out).c_str());
     return 0;
 }
 

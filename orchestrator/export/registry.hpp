@@ -31,6 +31,7 @@ struct Format {
     OutputPath::Kind kind = OutputPath::Kind::file;
     /// Returns true for the trials that the format has a place for. nullptr: all.
     bool (*takes)(const TrialRecord& trial) = nullptr;
+    std::string_view taken_once = "started";  ///< or "ended": what the trials that it does not take have not done yet
     /// Prints a text format, which may be written to standard output. nullptr for other formats.
     Result<void> (*print)(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const Sink& sink) = nullptr;

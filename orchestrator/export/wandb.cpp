@@ -129,7 +129,6 @@ string log_of(const Study& study, const TrialRecord& trial) {
     run.add(record_field::run, run_record(study, trial));
     for (const Report& report : trial.curve) run.add(record_field::history, history_record(trial, report));
     run.add(record_field::summary, summary_record(trial));
-    if (!is_final(trial.state)) return run.bytes();  // W&B takes a run without an end for one that goes on
     const bool failed = trial.state == TrialState::failed || trial.state == TrialState::diverged;
     const auto seconds = static_cast<std::int64_t>(std::max(0.0, trial.ended_at - trial.started_at));
     run.add(record_field::exit, Message().number(1, failed ? 1 : 0).number(2, seconds));
@@ -138,11 +137,14 @@ string log_of(const Study& study, const TrialRecord& trial) {
     return run.bytes();
 }
 
+/// W&B takes a run that has no end for one that has failed.
+bool has_run(const TrialRecord& trial) { return has_begun(trial) && is_final(trial.state); }
+
 Result<void> write_wandb(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                          const std::filesystem::path& folder, const std::filesystem::path& shown) {
     Tree tree(folder, shown);
     for (const TrialRecord& thinned : record.trials) {
-        if (!has_begun(thinned)) continue;
+        if (!has_run(thinned)) continue;
         const auto trial = whole(thinned);
         if (!trial) return trial.error();
         const string id = short_id(study, *trial);
@@ -158,7 +160,8 @@ Result<void> write_wandb(const Study& study, const StudyRecord& record, const Wh
 const Format wandb_format{.name = "wandb",
                           .description = "a folder of offline runs, for wandb sync OUT/offline-run-*",
                           .kind = OutputPath::Kind::folder,
-                          .takes = has_begun,
+                          .takes = has_run,
+                          .taken_once = "ended",
                           .write = write_wandb};
 
 }  // namespace hpo::exporting

@@ -419,9 +419,9 @@ budget: {{trials: 2, epochs: 1}}
 resources: {{retries: 0, parallel: 1}}
 """)
         self.hpo("run", "study.yaml", status=1)
-        for to in ("mlflow", "tensorboard", "wandb"):
+        for to, what in (("mlflow", "started"), ("tensorboard", "started"), ("wandb", "ended")):
             self.hpo("export", "small", "--to", to, to, status=1)
-            self.assertIn(f"no trial of small has started, so there is nothing to write for {to}: go on with hpo run small", self.error)
+            self.assertIn(f"no trial of small has {what}, so there is nothing to write for {to}: go on with hpo run small", self.error)
             self.assertFalse((self.folder / to).exists())
         (self.folder / "ready").touch()
         self.hpo("run", "study.yaml", status=1)
@@ -429,6 +429,8 @@ resources: {{retries: 0, parallel: 1}}
         self.assertIn("hpo: 1 trial of small in out; 1 that has not started is left out\n", self.error)
         [value] = self.folder.glob("out/*/*/tags/hpo.value")
         self.assertEqual(float(value.read_text()), 1e-9)
+        self.hpo("export", "small", "--to", "wandb", "offline")
+        self.assertIn("hpo: 1 trial of small in offline; 1 that has not ended is left out\n", self.error)
         self.hpo("export", "small", "--to", "csv", "all.csv")
         self.assertIn("hpo: 2 trials of small in all.csv\n", self.error)
 
