@@ -4,7 +4,8 @@ at a time, so that English can be bettered without touching tests.
 
 A pin is a text that a C++ test looks for with one of MATCHERS. It is prose if two English words stand side by side in it:
 lowercase, of at least two letters, with a single space between them, and neither quoted nor a command (`hpo run`). A comparative
-("at least 72", "faster than") is a fact as its number is: without it a message may say the opposite. A pin that is a part of a
+("at least 72", "faster than") and a negation ("not running", "cannot be read") are facts as the number is: without them a message
+may say the opposite. A pin that is a part of a
 text that the test itself writes elsewhere (what a script prints, the name of a series) is none.
 Say the same with Mentions (tests/support/mentions.hpp): Mentions("s.yaml:6", "'lr'", "twice") for "s.yaml:6: 'lr' is given twice".
 Pins that are no prose although they look so (input of the test, titles of a table) are listed in pins_allowed.txt, one
@@ -36,6 +37,8 @@ QUOTED = re.compile(r"""'[^'\n]*'|\\"[^"\n]*\\"|"[^"\n]*"|`[^`\n]*`""")
 SYSTEM = re.compile(r"[Nn]o such file( or directory)?|[Pp]ermission denied|[Nn]o space left( on device)?|[Ii]nput/output error")
 # What a number or a place is compared by.
 COMPARATIVE = re.compile(r"\b(?:at (?:least|most)|(?:more|less|fewer|better|wider|faster|slower) than|above|below|before|after|up to)\b")
+# A negation with its word, and comparatives that are none in a whole sentence.
+NEGATION = re.compile(r"\b(?:not [a-z]+|cannot be [a-z]+|too (?:few|many|small|large|long)|instead of|within)\b")
 COMMAND = re.compile(r"\bhpo [a-z][a-z-]*(?: --[\w-]+| [A-Z]+| \w*[\d_./][\w./]*)*")
 PROSE = re.compile(r"(?<![\w.'{/<=-])[a-z]{2,}(?: [a-z]{2,})+(?![\w.'}/>=-]|:\w)")
 
@@ -66,11 +69,12 @@ def texts(source):
             depth += 1
 
 
-def prose_of(pin, input_texts):
-    """The English of a pin: runs of words. A pin that the test's own input has is none."""
+def prose_of(pin, input_texts, whole=False):
+    """The English of a pin, or of a sentence that is compared as a whole: runs of words. A pin that the test's own input has is none."""
     plain = pin.replace(r"\n", "\n").replace(r"\t", "\t")
     if any(plain.strip() in text for text in input_texts):
         return []
+    plain = plain if whole else NEGATION.sub("NEGATED", plain)
     return PROSE.findall(COMPARATIVE.sub("COMPARED", SYSTEM.sub("SYSTEM", COMMAND.sub("HPO", QUOTED.sub("QUOTED", plain)))))
 
 
@@ -90,7 +94,7 @@ def sentences():
         found = list(texts(source))
         input_texts = [text for text, kind, _ in found if not kind]
         for text, kind, at in found:
-            if kind == "whole" and any(len(run.split()) >= SENTENCE for run in prose_of(text, input_texts)):
+            if kind == "whole" and any(len(run.split()) >= SENTENCE for run in prose_of(text, input_texts, True)):
                 yield str(file.relative_to(TESTS)), source.count("\n", 0, at) + 1, text
 
 

@@ -189,7 +189,7 @@ TEST_F(FoldTrials, WhatCannotBeFoldedIsRefusedWithACure) {
     EXPECT_THAT(error(folded_params({{"subset", std::int64_t{2}}, {"batch_size", std::int64_t{1}}})),
                 Mentions("data.validation.folds: 3 folds", "of 2 samples", "fewer"));
     EXPECT_THAT(error(folded_params({{"batch_size", std::int64_t{300}}})),
-                Mentions("training.batch_size: 300", "201 samples", "fold"));
+                Mentions("training.batch_size: 300", "more than", "201 samples", "fold"));
     EXPECT_THAT(error(table_params({{"folds", std::int64_t{5}}, {"group", std::string("who")}})),
                 Mentions("data.validation.folds: 5 folds", "6 groups", "\"who\" has 5", "fewer"));
     EXPECT_THAT(error(table_params({{"split", std::string("time")}})),

@@ -67,7 +67,8 @@ TEST(LoadingChoice, GivesTheCpuAThreadOnlyForWaiting) {
     const auto waits = choose_loading(cpu, {10, 2.0, 1.0, 0.9});
     EXPECT_EQ(waits.threads, 1);
     EXPECT_EQ(waits.ahead, 2);
-    EXPECT_THAT(waits.text, Mentions("auto: 1 thread", "2 batches", "100 ms", "200 ms", "90 ms"));
+    EXPECT_THAT(waits.text,
+                Mentions("auto: 1 thread", "up to 2 batches", "took 100 ms", "update's 200 ms", "disk 90 ms"));
     EXPECT_EQ(choose_loading(cpu, {10, 1.0, 0.75, 0.7}).threads, 3);
     EXPECT_EQ(choose_loading(cpu, {10, 1.0, 0.999, 0.99}).threads, 8);
     EXPECT_EQ(choose_loading(cpu, {}).threads, 0);

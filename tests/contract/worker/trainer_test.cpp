@@ -285,7 +285,8 @@ TEST(Plan, RefusesToAugmentWhatIsNoImage) {
         GTEST_SKIP() << "apt install dataset-fashion-mnist";
     const Params images{{"format", std::string("idx")}, {"path", std::string("fashion-mnist")}};
     EXPECT_EQ(error_of(test::with(images, {{"augment_shift", std::int64_t{2}}})), "");
-    EXPECT_THAT(error_of(test::with(images, {{"augment_shift", std::int64_t{28}}})), Mentions("28 pixels", "28 x 28"));
+    EXPECT_THAT(error_of(test::with(images, {{"augment_shift", std::int64_t{28}}})),
+                Mentions("training.augment_shift", "28 pixels", "more than", "28 x 28"));
 }
 
 TEST_P(TrainerOn, AugmentedImagesAreLearnedAndTheSameAgain) {
@@ -359,7 +360,7 @@ TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {
     test::WorkerFixture worker;
     const auto answer =
         answer_plan({1, test::with(test::small_params(), {{"batch_size", std::int64_t{901}}}), 1, 5}, worker.context);
-    EXPECT_THAT(answer.error, Mentions("training.batch_size: 901", "900 samples"));
+    EXPECT_THAT(answer.error, Mentions("training.batch_size: 901", "more than", "900 samples"));
 }
 
 TEST(Trainer, TheWindowFollowsTheTimeOfAnUpdateAndChangesNoNumber) {

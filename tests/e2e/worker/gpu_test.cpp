@@ -311,7 +311,7 @@ TEST(Cuda, MicroBatchesShrinkWhileAnotherProgramTakesMemory) {
     ASSERT_TRUE(worker.reports[14].micro_batch);
     EXPECT_LT(*worker.reports[14].micro_batch, 50);
     EXPECT_FALSE(worker.reports[29].micro_batch) << "all of it is there again";
-    EXPECT_THAT(worker.output(), Mentions("%", "of 51 samples", "64"));
+    EXPECT_THAT(worker.output(), Mentions("%", "of 51 samples", "instead of 64"));
 
     GpuWorker undisturbed(cuda);
     ASSERT_EQ(undisturbed.complete(run).outcome, Outcome::complete);

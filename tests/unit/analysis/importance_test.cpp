@@ -309,7 +309,7 @@ TEST(Importance, FewTrialsAreSaidToBeFewAndNothingIsClaimed) {
     const Importance importance = importance_of(all.study, all.record);
     EXPECT_FALSE(importance.tells());
     EXPECT_THAT(importance.effects, IsEmpty());
-    EXPECT_THAT(whole_text(all.study, importance), Mentions("few", "6", "at least 16"));
+    EXPECT_THAT(whole_text(all.study, importance), Mentions("Too few", "6", "at least 16"));
     for (const std::string& line : short_text(all.study, importance))
         EXPECT_THAT(line, ::testing::Not(HasSubstr("What matters")));
     EXPECT_THAT(short_text(all.study, importance_of(all.study, StudyRecord{})), IsEmpty());

@@ -429,7 +429,7 @@ class ControlSocket {
 
 TEST_F(Commands, StopSendsARequestToTheRunThatHoldsTheStudy) {
     const StudyFolder folder = make_study("phase1");
-    EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("running"));
+    EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("not running"));
     auto lock = HolderLock::take(folder);
     ASSERT_TRUE(lock);
     {
@@ -445,7 +445,7 @@ TEST_F(Commands, StopSendsARequestToTheRunThatHoldsTheStudy) {
         EXPECT_EQ(result.code, 1);
         EXPECT_THAT(result.err, HasSubstr("trial 3 has ended already"));
     }
-    EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("reached"));
+    EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("cannot be reached"));
 }
 
 TEST_F(Commands, KeysListsTheKeysThatContainAWord) {

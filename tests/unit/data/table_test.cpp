@@ -368,9 +368,9 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y,\n1,2,\n"), Mentions("line 1, column 3"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
     EXPECT_THAT(error("x,y\nm\xFCller,2\nb,1\nc,5\n"),
-                Mentions("line 2, column 1 (x)", "\"m\\xfcller\"", "UTF-8", "convert"));
-    EXPECT_THAT(error("x,y\n1,m\xFCller\n2,b\n3,c\n"), Mentions("line 2, column 2 (y)", "\"m\\xfcller\"", "UTF-8"));
-    EXPECT_THAT(error("x,y,m\xFCller\n1,b,2\n"), Mentions("line 1, column 3", "name", "\"m\\xfcller\"", "UTF-8"));
+                Mentions("line 2, column 1 (x)", "\"m\\xfcller\"", "not UTF-8", "convert"));
+    EXPECT_THAT(error("x,y\n1,m\xFCller\n2,b\n3,c\n"), Mentions("line 2, column 2 (y)", "\"m\\xfcller\"", "not UTF-8"));
+    EXPECT_THAT(error("x,y,m\xFCller\n1,b,2\n"), Mentions("line 1, column 3", "name", "\"m\\xfcller\"", "not UTF-8"));
     EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("commas"));
     EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), Mentions("\"5\"", "nothing"));
     EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 row"));

@@ -44,7 +44,7 @@ TEST(Hostile, SizeAndNumberOfValuesAreBounded) {
     EXPECT_THAT(problem("study: [" + repeated("a, ", 5000) + "]"), Mentions("more than 4096 values"));
     EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}",
                         {"worker.model.hidden=[" + repeated("1,", 100) + "]"}),
-                Mentions("64", "at most"));
+                Mentions("64 numbers at most"));
 }
 
 TEST(Hostile, BytesThatAreNotUtf8AreRefusedWithTheirPlace) {

@@ -27,8 +27,8 @@ Measurement gpu(Quantity quantity, double value) { return measurement("gpu 0", q
 TEST(Verdict, TooFewSamplesAllowNone) {
     TelemetryCollector collector;
     collector.add({gpu(Quantity::utilization, 5)});
-    EXPECT_THAT(verdict(collector.summarise(), {}), ElementsAre(Mentions("few", "(1")));
-    EXPECT_THAT(verdict({}, {}), ElementsAre(HasSubstr("few")));
+    EXPECT_THAT(verdict(collector.summarise(), {}), ElementsAre(Mentions("too few", "(1")));
+    EXPECT_THAT(verdict({}, {}), ElementsAre(HasSubstr("too few")));
 }
 
 TEST(Verdict, AnIdleGpuBesideOneBusyCoreWaitsForThatCore) {
