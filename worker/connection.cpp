@@ -17,6 +17,7 @@
 #include "hpo/send_all.hpp"
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo {
 
@@ -24,9 +25,10 @@ Result<Connection> Connection::open(const std::string& socket_path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (socket_path.size() >= sizeof address.sun_path)
-        return Error{"HPO_ENDPOINT: a socket's path holds at most 107 bytes: " + socket_path};
+        return Error{"HPO_ENDPOINT: a socket's path holds at most " + std::to_string(sizeof address.sun_path - 1) +
+                     " bytes: " + socket_path};
     socket_path.copy(address.sun_path, socket_path.size());
-    Connection connection(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Connection connection(os::open_socket(AF_UNIX, SOCK_STREAM).release());
     if (connection.descriptor_ < 0 ||
         connect(connection.descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
         return Error{"HPO_ENDPOINT: " + socket_path + ": " + std::strerror(errno)};

@@ -1,6 +1,5 @@
 #include "worker/program.hpp"
 
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
+#include "os/process.hpp"
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/core_binding.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
@@ -151,9 +151,10 @@ void execute_again_with_better_kernels(char** argv) {
     if (!core) return;
     setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
     ShortageWait shortage;
-    do execv("/proc/self/exe", argv);
+    const std::string program = os::own_program();
+    do execv(program.c_str(), argv);
     while (shortage.try_again_after(errno));
-    std::perror("hpo-worker: /proc/self/exe");  // the present kernels are slower, but they work
+    std::perror(("hpo-worker: " + program).c_str());  // the present kernels are slower, but they work
 }
 
 /// Memory that is used now and then: messages, file buffers, and the libraries' packed copies of wide matrices. With
@@ -352,7 +353,7 @@ int worker_main(int argc, char** argv) {
         execute_again_with_better_kernels(argv);
         return print_prediction(settings);
     }
-    prctl(PR_SET_NAME, "hpo-worker");  // the name in top; after its second start (below) it would be "exe"
+    os::name_thread("hpo-worker");  // the name in top; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (!settings.calibrated && !settings.profiled && !settings.followed && (endpoint == nullptr || *endpoint == '\0'))
         return std::fputs(help, stderr), 2;

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "os/pipe.hpp"
+
 namespace hpo {
 
 class Descriptor {
@@ -38,7 +40,7 @@ class Descriptor {
 /// them. Returns false and sets errno on failure.
 inline bool make_pipe(Descriptor& read_end, Descriptor& write_end) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    if (!os::open_pipe(ends)) return false;
     for (auto [end, target] : {std::pair{ends[0], &read_end}, {ends[1], &write_end}}) {
         *target = Descriptor(end);
         if (end <= 2) *target = Descriptor(::fcntl(end, F_DUPFD_CLOEXEC, 3));

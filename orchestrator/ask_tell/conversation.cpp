@@ -16,6 +16,7 @@
 #include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
 #include "hpo/or_fail.hpp"
+#include "os/pipe.hpp"
 
 namespace hpo::ask_tell {
 
@@ -29,7 +30,7 @@ int signal_pipe[2] = {-1, -1};
 }  // namespace
 
 void wake_on_signals() {
-    if (::pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+    if (!os::open_pipe(signal_pipe, os::Calls::return_at_once))
         throw Fatal(std::string("cannot create a pipe for signals: ") + std::strerror(errno));
     struct sigaction wakes_loop {};
     wakes_loop.sa_handler = [](int number) {

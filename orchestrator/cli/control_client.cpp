@@ -10,17 +10,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "hpo/descriptor.hpp"
+#include "os/descriptors.hpp"
+
 namespace hpo {
-namespace {
-
-struct Socket {
-    int fd;
-    ~Socket() {
-        if (fd >= 0) ::close(fd);
-    }
-};
-
-}  // namespace
 
 Result<std::string> ask(const std::string& path, const std::string& line, double seconds) {
     using Clock = std::chrono::steady_clock;
@@ -32,25 +25,25 @@ Result<std::string> ask(const std::string& path, const std::string& line, double
         return Error{"it has no control socket: it has just started, or could not make one"};
     std::memcpy(address.sun_path, path.c_str(), path.size());
 
-    const Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    const Descriptor socket = os::open_socket(AF_UNIX, SOCK_STREAM, os::Calls::return_at_once);
     const auto failed = [&](const char* problem) { return Error{path + ": " + problem + ": " + std::strerror(errno)}; };
-    if (socket.fd < 0) return failed("cannot create a socket");
-    if (::connect(socket.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (!socket) return failed("cannot create a socket");
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
         return failed("cannot connect");
     const std::string request = line + '\n';
-    if (::send(socket.fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+    if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
         return failed("cannot send");
 
     std::string answer;
     constexpr std::size_t max_answer = 64 * 1024;
     while (answer.size() < max_answer) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        pollfd readable{socket.fd, POLLIN, 0};
+        pollfd readable{socket.get(), POLLIN, 0};
         const int ready = left > 0 ? ::poll(&readable, 1, static_cast<int>(left)) : 0;
         if (ready < 0 && errno == EINTR) continue;
         if (ready == 0) return Error{path + ": no answer within " + std::to_string(static_cast<int>(seconds)) + " s"};
         char buffer[4096];
-        const auto size = ::recv(socket.fd, buffer, sizeof buffer, 0);
+        const auto size = ::recv(socket.get(), buffer, sizeof buffer, 0);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         if (size <= 0) return Error{path + ": the connection was closed without an answer"};
         answer.append(buffer, static_cast<std::size_t>(size));

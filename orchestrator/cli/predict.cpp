@@ -19,6 +19,7 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/output/output_path.hpp"
+#include "os/files.hpp"
 
 namespace hpo::commands {
 
@@ -62,7 +63,7 @@ nlohmann::json predict_to_file(const PredictArguments& arguments) {
     if (!output) throw Fatal("-o " + output.error().message);
     const std::filesystem::path folder = std::filesystem::absolute(output->temporary()).parent_path();
     // The file gets its name at the end, so that an interrupted command leaves none. Not every file system has such.
-    const Descriptor unnamed(::open(folder.c_str(), O_TMPFILE | O_RDWR, 0666));
+    const Descriptor unnamed = os::nameless_file(folder.c_str());
     const std::string through = "/dev/fd/" + std::to_string(unnamed.get());
     nlohmann::json summary = run_worker(arguments, unnamed ? through : output->temporary().string());
     if (unnamed && (::fsync(unnamed.get()) != 0 ||

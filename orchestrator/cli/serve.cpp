@@ -1,5 +1,4 @@
 // hpo serve: the page of hpo report, live, for all studies.
-#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +27,7 @@
 #include "orchestrator/execution/child_program.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/serve/server.hpp"
+#include "os/process.hpp"
 
 namespace hpo::commands {
 
@@ -96,7 +96,7 @@ int serve_command(const ServeArguments& arguments) {
 
     // Studies come first, and hundreds of threads share the memory of two.
     (void)::setpriority(PRIO_PROCESS, 0, 19);
-    ::mallopt(M_ARENA_MAX, 2);
+    os::limit_arenas();
     Foreground foreground;
     serve::LiveStudies studies(chosen, sources());
     serve::Site site(studies, access);

@@ -23,6 +23,7 @@
 #include "orchestrator/cluster/refusals.hpp"
 #include "orchestrator/cluster/relay.hpp"
 #include "orchestrator/execution/random_token.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo::cluster {
 
@@ -63,7 +64,7 @@ struct Listener::Parts {
         acceptor.async_wait(tcp::acceptor::wait_read, [this](error_code error) {
             if (error) return;
             // accept4 keeps the socket from programs that another thread starts meanwhile.
-            const int fd = ::accept4(acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+            const int fd = os::accept_connection(acceptor.native_handle(), os::Calls::return_at_once).release();
             if (fd >= 0) {
                 tcp::socket socket(loop);
                 socket.assign(acceptor.local_endpoint(error).protocol(), fd, error);
@@ -194,7 +195,7 @@ Result<std::unique_ptr<Listener>> Listener::open(const ListenAt& at) {
     error_code error;
     const tcp::endpoint end(asio::ip::make_address(at.address), at.port);
     const int family = end.protocol().family();
-    const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = os::open_socket(family, SOCK_STREAM, os::Calls::return_at_once).release();
     if (fd < 0) return Error{"cannot listen at " + at.address + ": " + std::strerror(errno)};
     parts->acceptor.assign(end.protocol(), fd, error);
     if (!error) parts->acceptor.set_option(tcp::acceptor::reuse_address(true), error);

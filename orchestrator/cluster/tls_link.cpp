@@ -13,6 +13,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cluster/messages.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo::cluster {
 
@@ -40,8 +41,7 @@ void prepare(tcp::socket& socket) {
     ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     const int on = 1;
     (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unconfirmed_within_ms,
-                       sizeof unconfirmed_within_ms);
+    os::limit_unconfirmed(socket.native_handle(), unconfirmed_within_ms);
 }
 
 TlsLink::TlsLink(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls)

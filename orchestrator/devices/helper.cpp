@@ -16,6 +16,7 @@
 #include "orchestrator/devices/metal.hpp"
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/opencl.hpp"
+#include "os/process.hpp"
 
 namespace hpo {
 namespace {
@@ -48,7 +49,7 @@ bool send_all(std::string_view text) {
 int run_device_helper(int argc, char** argv) {
     if (argc != 3) return 2;
     end_with_peer(asker);
-    ::pthread_setname_np(::pthread_self(), device_helper_name);
+    os::name_thread(device_helper_name);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
 

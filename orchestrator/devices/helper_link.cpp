@@ -9,18 +9,18 @@
 #include <cstring>
 
 #include "orchestrator/devices/helper.hpp"
+#include "os/descriptors.hpp"
+#include "os/environment.hpp"
 
 namespace hpo {
 
 std::string HelperLink::start(const std::filesystem::path& program, const char* library) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return std::strerror(errno);
-    Descriptor ours(ends[0]);
-    const Descriptor theirs(ends[1]);
+    os::Pair pair = os::stream_pair();
+    if (!pair) return std::strerror(errno);
 
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, theirs.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, pair.other.get(), STDIN_FILENO);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     // The helper gets a session of its own, so that Ctrl-C reaches the orchestrator only.
@@ -42,7 +42,7 @@ std::string HelperLink::start(const std::filesystem::path& program, const char* 
         pid_ = 0;
         return path + ": " + std::strerror(error);
     }
-    socket_ = std::move(ours);
+    socket_ = std::move(pair.one);
     closed_ = false;
     lines_ = LineSplitter(1 << 20);
     return {};

@@ -1,7 +1,6 @@
 #include "orchestrator/doctor/self_test.hpp"
 
 #include <fcntl.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,8 @@
 #include "orchestrator/doctor/tried_run.hpp"
 #include "orchestrator/execution/descendants.hpp"
 #include "orchestrator/output/trial_json.hpp"
+#include "orchestrator/store/file_system.hpp"
+#include "os/files.hpp"
 
 namespace hpo {
 
@@ -140,18 +141,15 @@ class SelfTest {
 
     std::string disk() const {
         constexpr std::size_t writes = 20;
-        struct statfs system {};
-        constexpr unsigned long tmpfs = 0x01021994, ramfs = 0x858458f6;
-        if (::statfs(folder_.c_str(), &system) == 0)
-            if (const auto magic = static_cast<unsigned long>(system.f_type); magic == tmpfs || magic == ramfs)
-                throw Broken{"the folder lies in memory, so that a loss of power would lose all studies"};
+        if (lies_in_memory(folder_))
+            throw Broken{"the folder lies in memory, so that a loss of power would lose all studies"};
         const Descriptor file(::open((folder_ / "writes").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
         const std::string block(4096, 'x');
         std::vector<double> took;
         for (std::size_t i = 0; i < writes; ++i) {
             const Seconds begin = clock_.now();
             if (::write(file.get(), block.data(), block.size()) != static_cast<ssize_t>(block.size()) ||
-                ::fdatasync(file.get()) != 0)
+                os::make_durable(file.get()) != 0)
                 throw Broken{"a write to the folder fails"};
             took.push_back((clock_.now() - begin).count());
         }

@@ -16,6 +16,8 @@
 #include "hpo/result.hpp"
 #include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/spawn.hpp"
+#include "os/environment.hpp"
+#include "os/process.hpp"
 
 namespace hpo {
 
@@ -24,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr long pause_nanoseconds = 5'000'000;
+constexpr int taken_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 std::string content_of(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
@@ -33,8 +36,8 @@ std::string content_of(const fs::path& file) {
 }  // namespace
 
 BlockedSignals::BlockedSignals() {
-    ::sigemptyset(&signals_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, signal);
+    sigemptyset(&signals_);
+    for (const int signal : taken_signals) sigaddset(&signals_, signal);
     ::sigprocmask(SIG_BLOCK, &signals_, &before_);
 }
 
@@ -42,7 +45,15 @@ BlockedSignals::~BlockedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr
 
 void BlockedSignals::pause() const {
     const timespec time{0, pause_nanoseconds};
-    if (const int signal = ::sigtimedwait(&signals_, nullptr, &time); signal > 0) throw SelfTestInterrupted{signal};
+    (void)::nanosleep(&time, nullptr);
+    sigset_t pending;
+    ::sigpending(&pending);
+    for (const int signal : taken_signals)
+        if (sigismember(&pending, signal) == 1) {
+            int taken = 0;
+            (void)::sigwait(&signals_, &taken);
+            throw SelfTestInterrupted{taken};
+        }
 }
 
 std::optional<Seconds> BlockedSignals::wait_until(const std::function<bool()>& holds, Seconds limit) const {
@@ -79,7 +90,7 @@ TriedRun::TriedRun(const fs::path& folder, const std::string& name, const std::s
     };
     const Descriptor out = opened(out_), error = opened(error_);
     const int failed = spawn({.command = words,
-                              .program = "/proc/self/exe",
+                              .program = os::own_program(),
                               .environment = variables,
                               .folder = folder.string(),
                               .out = out.get(),

@@ -1,6 +1,5 @@
 #include "orchestrator/engine/control_port.hpp"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -8,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "os/descriptors.hpp"
 
 namespace hpo {
 
@@ -18,32 +19,24 @@ constexpr std::size_t most_control_clients = 16;
 
 }  // namespace
 
-ControlPort::ControlPort(Descriptor listener, Descriptor watched, std::string study, ControlActions actions)
-    : listener_(std::move(listener)),
-      watched_(std::move(watched)),
-      study_(std::move(study)),
-      actions_(std::move(actions)) {}
+ControlPort::ControlPort(Descriptor listener, std::string study, ControlActions actions)
+    : listener_(std::move(listener)), study_(std::move(study)), actions_(std::move(actions)) {}
 
 Result<ControlPort> ControlPort::open(const std::filesystem::path& socket, std::string study, ControlActions actions) {
     const auto failed = [&] { return Error{socket.string() + ": " + std::strerror(errno)}; };
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (socket.native().size() >= sizeof address.sun_path) return Error{socket.string() + ": the path is too long"};
+    if (socket.native().size() >= sizeof address.sun_path)
+        return Error{socket.string() + ": the path of a socket has at most " +
+                     std::to_string(sizeof address.sun_path - 1) + " bytes"};
     std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
-    Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Descriptor listener = os::open_socket(AF_UNIX, SOCK_STREAM, os::Calls::return_at_once);
     if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(listener.get(), most_control_clients) != 0)
         return failed();
-    ControlPort port(std::move(listener), Descriptor(::epoll_create1(EPOLL_CLOEXEC)), std::move(study),
-                     std::move(actions));
-    if (!port.watched_ || !port.watch(port.listener_)) return failed();
+    ControlPort port(std::move(listener), std::move(study), std::move(actions));
+    if (!port.watched_ || !port.watched_.add(port.listener_.get())) return failed();
     return port;
-}
-
-bool ControlPort::watch(const Descriptor& socket) const {
-    epoll_event readable{};
-    readable.events = EPOLLIN;
-    return ::epoll_ctl(watched_.get(), EPOLL_CTL_ADD, socket.get(), &readable) == 0;
 }
 
 bool ControlPort::serve() {
@@ -54,10 +47,10 @@ bool ControlPort::serve() {
 
 bool ControlPort::accept() {
     for (;;) {
-        Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        Descriptor socket = os::accept_connection(listener_.get(), os::Calls::return_at_once);
         if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!socket) return errno == EAGAIN;
-        if (!watch(socket)) continue;  // closed: the client may try again
+        if (!watched_.add(socket.get())) continue;  // closed: the client may try again
         if (clients_.size() >= most_control_clients) clients_.pop_front();
         clients_.push_back({std::move(socket), LineSplitter(longest_request)});
     }

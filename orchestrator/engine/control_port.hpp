@@ -9,6 +9,7 @@
 #include "hpo/lines.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/engine/control.hpp"
+#include "os/readiness.hpp"
 
 namespace hpo {
 
@@ -18,7 +19,7 @@ class ControlPort {
     static Result<ControlPort> open(const std::filesystem::path& socket, std::string study, ControlActions actions);
 
     /// Returns a descriptor that is readable while serve() has work.
-    [[nodiscard]] int descriptor() const { return watched_.get(); }
+    [[nodiscard]] int descriptor() const { return watched_.descriptor(); }
     /// Answers all requests that have arrived. Never waits: a client that does not read its answers is dropped, as is
     /// one whose request is longer than 4 KiB. A 17th client replaces the oldest. Returns false if a client cannot be
     /// accepted for want of descriptors: call again a little later.
@@ -30,14 +31,13 @@ class ControlPort {
         LineSplitter lines;
     };
 
-    ControlPort(Descriptor listener, Descriptor watched, std::string study, ControlActions actions);
+    ControlPort(Descriptor listener, std::string study, ControlActions actions);
     bool accept();
-    [[nodiscard]] bool watch(const Descriptor& socket) const;
     /// Returns false if the client is to be dropped.
     bool answer(Client& client);
 
     Descriptor listener_;
-    Descriptor watched_;  ///< the epoll instance of the listener and of all clients
+    os::Readiness watched_;  ///< of the listener and of all clients
     std::string study_;
     ControlActions actions_;
     std::deque<Client> clients_;  ///< in the order of their arrival

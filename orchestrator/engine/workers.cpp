@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 #include "hpo/version.hpp"
@@ -18,6 +19,7 @@
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/task.hpp"
+#include "os/process.hpp"
 
 namespace hpo {
 
@@ -29,12 +31,7 @@ constexpr std::int64_t processes_of_a_trial = 8;
 }  // namespace
 
 Programs installed_programs() {
-    std::error_code failed;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-    if (failed)
-        throw Fatal("/proc is not there (" + failed.message() +
-                    "), and hpo finds its own program, its workers and their memory by it; mount it first: "
-                    "mount -t proc proc /proc");
+    const auto self = or_fail(os::own_program_file());
     return {self, self.parent_path() / "hpo-worker", self.parent_path().parent_path() / "share/hpo/python"};
 }
 

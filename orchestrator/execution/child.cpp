@@ -2,20 +2,19 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "orchestrator/execution/system.hpp"
+#include "os/environment.hpp"
+#include "os/process.hpp"
 
 namespace hpo::supervisor {
 namespace {
@@ -38,26 +37,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
     return list;
 }
 
-void set_affinity(const std::vector<int>& cpus) {
-    if (cpus.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int cpu : cpus)
-        if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
-    // Errors are ignored: the worker also runs where a core is no longer available.
-    (void)::sched_setaffinity(0, sizeof set, &set);
-}
-
 void reset_signals() {
-    // By the system call: posix_spawn leaves two signals ignored that signal() refuses to change.
-    struct {
-        void (*handler)(int) = nullptr;
-        unsigned long flags = 0;
-        void (*restorer)() = nullptr;
-        std::uint64_t mask = 0;
-    } by_default;
-    for (int signal = 1; signal <= 64; ++signal)
-        (void)::syscall(SYS_rt_sigaction, signal, &by_default, nullptr, sizeof by_default.mask);
+    os::reset_signal_actions();
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -78,7 +59,7 @@ Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, i
     system::die_with_parent();
     if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before that call
     ::setpgid(0, 0);
-    set_affinity(start.cpus);
+    if (!start.cpus.empty()) os::bind_to_cores(start.cpus);  // the worker also runs where a core is no longer available
     apply(of_children);
     if (input < 0) input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) return {redirect, errno};

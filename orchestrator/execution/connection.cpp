@@ -1,7 +1,5 @@
 #include "orchestrator/execution/connection.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -10,6 +8,7 @@
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/quick_wire.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo {
 namespace asio = boost::asio;
@@ -138,12 +137,7 @@ void WorkerConnection::later(std::function<void()> act) {
     });
 }
 
-std::int64_t WorkerConnection::peer() const {
-    ucred credentials{};
-    socklen_t size = sizeof credentials;
-    const int socket = const_cast<Socket&>(socket_).native_handle();
-    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 ? credentials.pid : 0;
-}
+std::int64_t WorkerConnection::peer() const { return os::peer_of(const_cast<Socket&>(socket_).native_handle()); }
 
 void WorkerConnection::close() {
     events_ = {};

@@ -8,12 +8,12 @@
 #include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <string_view>
 #include <system_error>
 
 #include "hpo/descriptor.hpp"
 #include "hpo/interrupted.hpp"
+#include "orchestrator/execution/system.hpp"
 
 namespace hpo {
 namespace {
@@ -23,15 +23,14 @@ std::array<struct sigaction, taken.size()> before;
 
 // State of the handlers below, which call only functions that are async-signal-safe.
 int write_end = -1;
-timer_t last_resort;
-itimerspec patience{};
+std::chrono::milliseconds patience{0};
 std::atomic<bool> leaving{false};
 
 void handle_signal(int number) {
     const int kept = errno;
     int none = 0;
     const bool first = interrupted_by.compare_exchange_strong(none, number);
-    if (!first && number != SIGHUP && !leaving.exchange(true)) ::timer_settime(last_resort, 0, &patience, nullptr);
+    if (!first && number != SIGHUP && !leaving.exchange(true)) system::ring_alarm_in(patience);
     const auto byte = static_cast<unsigned char>(number);
     (void)!::write(write_end, &byte, 1);
     errno = kept;
@@ -65,12 +64,8 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> o
     Descriptor read_end, other_end;
     if (!make_pipe(read_end, other_end)) fail("a pipe for signals");
     for (const Descriptor* end : {&read_end, &other_end}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
-    sigevent alarm{};
-    alarm.sigev_notify = SIGEV_SIGNAL;
-    alarm.sigev_signo = SIGALRM;
-    if (::timer_create(CLOCK_MONOTONIC, &alarm, &last_resort) != 0) fail("a timer for signals");
-    patience.it_value.tv_sec = leave_within.count() / 1000;
-    patience.it_value.tv_nsec = leave_within.count() % 1000 * 1'000'000;
+    if (!system::make_alarm()) fail("a timer for signals");
+    patience = leave_within;
     leaving = false;
     interrupted_by = 0;
     write_end = other_end.release();
@@ -96,7 +91,7 @@ Interrupts::~Interrupts() {
         if (ends) before[i].sa_handler = handle_later_signal;
         ::sigaction(taken[i], &before[i], nullptr);
     }
-    ::timer_delete(last_resort);
+    system::remove_alarm();
     ::close(std::exchange(write_end, -1));
 }
 

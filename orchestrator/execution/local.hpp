@@ -11,6 +11,7 @@
 #include "hpo/result.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/session_executor.hpp"
+#include "os/process.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -23,7 +24,7 @@ struct LocalOptions {
     /// executor a tag at a time.
     std::string tag;
     /// Program that is executed with `supervisor_command` as a supervisor; it calls run_supervisor().
-    std::filesystem::path program = "/proc/self/exe";
+    std::filesystem::path program = os::own_program();
     SoftLimits limits;                         ///< of workers
     double alive_every = 5;                    ///< seconds between a worker's signs of life; sent to workers
     std::int64_t log_bytes = 4 * 1024 * 1024;  ///< cap of one log file

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "orchestrator/execution/child.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo::supervisor {
 namespace {
@@ -37,15 +38,14 @@ pid_t number_in(std::string_view text) {
 }  // namespace
 
 Preloader::Preloader(const Start& worker) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    os::Pair pair = os::message_pair();
+    if (!pair) {
         problem_ = std::string("no socket for it: ") + std::strerror(errno);
         return;
     }
-    socket_ = Descriptor(ends[0]);
-    const Descriptor theirs(ends[1]);
-    ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
-    Child child = start_child(interpreter_for(worker), theirs.get());
+    socket_ = std::move(pair.one);
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
+    Child child = start_child(interpreter_for(worker), pair.other.get());
     if (child.pid == 0) {
         problem_ = "cannot " + child.failed + ": " + std::strerror(child.error);
         return;

@@ -1,5 +1,5 @@
-// Reads the table of processes from /proc. Besides this file, adoptions.cpp reads there which program a process runs,
-// and own_threads.cpp the threads of this one.
+// Reads the table of processes: from /proc on Linux, by sysctl and libproc on macOS. Besides this file, adoptions.cpp
+// reads in /proc which program a process runs, and own_threads.cpp the threads of this one; both read nothing on macOS.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +12,9 @@ namespace hpo {
 /// Returns all processes, the one with the highest pid first, which mostly is the newest.
 std::vector<pid_t> all_processes();
 
+/// Returns the parent of the process; 0 if it is gone.
+pid_t parent_of(pid_t pid);
+
 /// Returns the processes whose parent is `parent`, including zombies.
 std::vector<pid_t> children_of(pid_t parent);
 
@@ -19,14 +22,15 @@ std::vector<pid_t> children_of(pid_t parent);
 bool has_ended(pid_t pid);
 
 /// Returns the variables that the process was started with, each followed by a NUL. Empty if they cannot be read, as
-/// those of another user's process, of a zombie, and of a process in the middle of exec.
+/// those of another user's process, of a zombie, and of a process in the middle of exec. macOS hides those of its own
+/// programs, such as /bin/sh, too.
 std::string environment_of(pid_t pid);
 
 /// Returns the command and its arguments, each followed by a NUL; empty if they cannot be read.
 std::string command_line_of(pid_t pid);
 
-/// Returns the start of a process in ticks since the system's start, which tells it from a later one with its pid;
-/// empty if it is gone.
+/// Returns when the process was started, in ticks of the system or in microseconds, which tells it from a later one
+/// with its pid; empty if it is gone.
 std::string start_of(pid_t pid);
 
 /// Returns the process at which measuring of a worker's memory starts. `reported` is the pid that the worker has sent.

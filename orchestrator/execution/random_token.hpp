@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <stdexcept>
 #include <string>
@@ -11,7 +12,7 @@ namespace hpo {
 /// Returns 128 random bits as 32 hexadecimal digits. Throws std::runtime_error if the kernel has none.
 inline std::string random_token() {
     unsigned char bytes[16];
-    if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw std::runtime_error("getrandom failed");
+    if (::getentropy(bytes, sizeof bytes) != 0) throw std::runtime_error("getentropy failed");
     std::string token;
     for (const unsigned char byte : bytes)
         for (const int digit : {byte >> 4, byte & 15}) token += "0123456789abcdef"[digit];

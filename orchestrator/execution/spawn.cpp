@@ -6,6 +6,8 @@
 
 #include <csignal>
 
+#include "os/environment.hpp"
+
 namespace hpo {
 
 namespace {
@@ -33,8 +35,8 @@ int spawn(const Spawn& order, pid_t& pid) {
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     sigset_t none, all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
+    sigemptyset(&none);
+    sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &all);
     ::posix_spawnattr_setpgroup(&attributes, 0);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/signal_queue.hpp"
+#include "os/process.hpp"
 
 namespace hpo::supervisor {
 namespace {
@@ -92,7 +92,7 @@ class Supervisor {
 
 int Supervisor::run() {
     ::setsid();
-    ::pthread_setname_np(::pthread_self(), supervisor_name);
+    os::name_thread(supervisor_name);
     below_.emplace();
     rounds_ = KillRounds(below_->rounds());
     for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
@@ -327,7 +327,7 @@ void Supervisor::report_exit() {
     const bool no_memory = status_ != 0 && !kill_ordered_ && out_of_memory_kills() > kills_before_;
     events_ += frame(Event::exited,
                      pack({std::to_string(WIFEXITED(status_) ? WEXITSTATUS(status_) : 0), std::to_string(signal),
-                           no_memory ? "1" : "0", std::to_string(static_cast<long long>(usage_.ru_maxrss) * 1024)}));
+                           no_memory ? "1" : "0", std::to_string(os::largest_resident(usage_))}));
     worker_ = 0;
     kill_at_.reset();
 }

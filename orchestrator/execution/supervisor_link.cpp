@@ -14,6 +14,7 @@
 #include "hpo/descriptor.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/supervisor.hpp"
+#include "os/environment.hpp"
 
 namespace hpo {
 namespace asio = boost::asio;

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+
 #include "hpo/descriptor.hpp"
 
 namespace hpo::system {
@@ -27,5 +29,11 @@ bool signal_process(const Descriptor& handle, int signal);
 
 /// Marks the descriptors from `first` on to be closed at exec. Returns false if the system has no call for that.
 bool close_at_exec_from(int first);
+
+/// Makes the alarm clock of this process, which rings by SIGALRM. Returns false, with errno, on failure.
+bool make_alarm();
+/// May be called by a handler of signals.
+void ring_alarm_in(std::chrono::milliseconds time);
+void remove_alarm();
 
 }  // namespace hpo::system

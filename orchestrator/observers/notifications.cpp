@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +21,8 @@
 #include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/output/trial_json.hpp"
+#include "os/environment.hpp"
+#include "os/files.hpp"
 
 namespace hpo {
 namespace {
@@ -31,9 +32,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds longest_command{10};
 constexpr std::size_t most_output = 64 * 1024;  ///< bytes of one command that are kept
 
-/// Returns a file in memory with the text, to be read from its beginning.
+/// Returns a file without a name with the text, to be read from its beginning.
 Descriptor file_with(const std::string& text) {
-    Descriptor file(::memfd_create("hpo-notification", MFD_CLOEXEC));
+    Descriptor file = os::temporary_file("hpo-notification");
     for (std::size_t at = 0; file && at < text.size();) {
         const auto written = ::write(file.get(), text.data() + at, text.size() - at);
         if (written <= 0) break;

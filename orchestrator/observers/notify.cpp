@@ -16,15 +16,17 @@
 #include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/summary.hpp"
+#include "os/descriptors.hpp"
+#include "os/process.hpp"
 
 namespace hpo {
 
 Notifier::Notifier(const std::string& command, const std::filesystem::path& log) : log_(log) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
-    socket_ = Descriptor(ends[0]);
-    const Descriptor theirs(ends[1]);
-    if (spawn({.command = {"/proc/self/exe", notify_command, command, log.string()}, .in = theirs.get()}, pid_) != 0)
+    os::Pair pair = os::message_pair();
+    if (!pair) return;
+    socket_ = std::move(pair.one);
+    if (spawn({.command = {os::own_program(), notify_command, command, log.string()}, .in = pair.other.get()}, pid_) !=
+        0)
         socket_.reset();
 }
 

@@ -33,6 +33,7 @@
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/task.hpp"
 #include "orchestrator/script/trial_metrics.hpp"
+#include "os/process.hpp"
 
 namespace hpo {
 
@@ -346,7 +347,8 @@ class Adapter {
         take_output(max_drained_bytes);
         take_records(max_drained_bytes);
         read_file(true);
-        metrics_.finish(WIFSIGNALED(command_.status()));
+        const int status = command_.status();
+        metrics_.finish(WIFSIGNALED(status));
     }
 
     // ---- The end.
@@ -356,8 +358,8 @@ class Adapter {
         closing.insert(beyond_.begin(), beyond_.end());
         // The peak is that of the largest process, or of the largest ones of all ranks. hpo measures the whole tree,
         // but too seldom to see a command that ends at once.
-        const std::int64_t peak = std::max(std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss,
-                                           script::peak_of(command_.rank_ends()));
+        const std::int64_t peak =
+            std::max(os::largest_resident(script::usage_of_ended_children()), script::peak_of(command_.rank_ends()));
         send(from_worker::Finished{.id = run_->id,
                                    .outcome = outcome,
                                    .message = message,

@@ -12,6 +12,7 @@
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/random_token.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo::script {
 
@@ -33,7 +34,7 @@ Result<void> ClientLink::listen(const string& endpoint) {
     }
     path.copy(address.sun_path, path.size());
     ::unlink(path.c_str());  // of a process that had the same number and was killed
-    Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Descriptor listener = os::open_socket(AF_UNIX, SOCK_STREAM, os::Calls::return_at_once);
     if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
         return failed();
     path_ = path;
@@ -48,7 +49,7 @@ std::vector<string> ClientLink::environment() const {
 }
 
 void ClientLink::accept() {
-    Descriptor connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    Descriptor connection = os::accept_connection(listener_.get());
     if (!connection || connection_) return;
     connection_ = std::move(connection);
     lines_ = LineSplitter(max_line_bytes);

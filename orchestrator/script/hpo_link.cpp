@@ -10,6 +10,7 @@
 #include "hpo/send_all.hpp"
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
+#include "os/descriptors.hpp"
 
 namespace hpo::script {
 
@@ -18,7 +19,7 @@ Descriptor HpoLink::connect(const char* endpoint) {
     address.sun_family = AF_UNIX;
     if (endpoint == nullptr || std::strlen(endpoint) >= sizeof address.sun_path) return {};
     std::strcpy(address.sun_path, endpoint);
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Descriptor socket = os::open_socket(AF_UNIX, SOCK_STREAM);
     if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
     return socket;
 }

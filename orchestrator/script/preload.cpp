@@ -1,7 +1,6 @@
 #include "orchestrator/script/preload.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "hpo/wire.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
+#include "os/process.hpp"
 
 namespace hpo::script {
 
@@ -22,15 +22,6 @@ namespace {
 using std::string;
 
 constexpr const char* prepared_variable = "HPO_PREPARED";
-
-std::vector<int> own_cpus() {
-    std::vector<int> cpus;
-    cpu_set_t set;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-        if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-    return cpus;
-}
 
 bool write_all(int descriptor, std::string_view bytes) {
     while (!bytes.empty()) {
@@ -73,7 +64,7 @@ std::optional<Prepared> take_prepared() {
 
 supervisor::Child start_prepared(Prepared prepared, supervisor::Start order) {
     order.environment = supervisor::merged_environment(order.environment);
-    order.cpus = own_cpus();
+    order.cpus = os::allowed_cores();
     const string packed = supervisor::pack(order);
     const auto size = static_cast<std::uint32_t>(packed.size());
     supervisor::Child child;

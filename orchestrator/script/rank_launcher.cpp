@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,6 +26,9 @@
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/rank_records.hpp"
 #include "orchestrator/script/ranks.hpp"
+#include "os/descriptors.hpp"
+#include "os/process.hpp"
+#include "os/readiness.hpp"
 
 namespace hpo {
 
@@ -54,7 +56,7 @@ struct ReservedPort {
 
 ReservedPort reserve_port(int family) {
     ReservedPort reserved;
-    reserved.socket = Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    reserved.socket = os::open_socket(family, SOCK_STREAM);
     const int on = 1, off = 0;
     sockaddr_storage address{};
     socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
@@ -77,7 +79,7 @@ class RankLauncher {
     }
 
     int run() {
-        ::pthread_setname_np(::pthread_self(), "hpo ranks");
+        os::name_thread("hpo ranks");
         ::signal(SIGPIPE, SIG_IGN);
         if (!signals_ && !complain(string("cannot receive signals: ") + std::strerror(errno)))
             return cannot_start_ranks;
@@ -121,9 +123,7 @@ class RankLauncher {
             // The ranks before it die with this process.
             if (child.pid == 0) return complain("cannot " + child.failed + ": " + std::strerror(child.error));
             ranks_[rank].death = system::open_process(child.pid);
-            epoll_event death{.events = EPOLLIN, .data = {.u64 = rank}};
-            if (::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, ranks_[rank].death.get(), &death) != 0)
-                ranks_[rank].death.reset();
+            if (!deaths_.add(ranks_[rank].death.get(), rank)) ranks_[rank].death.reset();
         }
         return true;
     }
@@ -183,10 +183,9 @@ class RankLauncher {
     /// Takes in the ends of ranks in their order, which tells the one that failed from those that failed with it. epoll
     /// keeps that order, however late this process gets to run.
     void reap() {
-        epoll_event ended[16];
-        int count = 0;
-        while (deaths_ && (count = ::epoll_wait(deaths_.get(), ended, std::size(ended), 0)) > 0)
-            for (int i = 0; i < count; ++i) reap(ranks_[ended[i].data.u64]);
+        std::vector<std::uint64_t> ended;
+        while (deaths_ && !(ended = deaths_.ready()).empty())
+            for (const std::uint64_t rank : ended) reap(ranks_[rank]);
         for (Rank& rank : ranks_)
             if (!rank.death) reap(rank);  // where the system has no handles
     }
@@ -200,7 +199,7 @@ class RankLauncher {
         relay(rank, last_pieces);
         print(rank.lines.rest());
         const auto number = static_cast<std::size_t>(&rank - ranks_.data());
-        tell(script::end_record({number, status, rank.sent, std::int64_t{1024} * usage.ru_maxrss, rank.lines.tail()}));
+        tell(script::end_record({number, status, rank.sent, os::largest_resident(usage), rank.lines.tail()}));
         if (!ends_.ended(number, status) || told_to_end_) return;
         signal_all(SIGTERM);
         kill_at_ = Clock::now() + grace_;
@@ -217,7 +216,7 @@ class RankLauncher {
     milliseconds grace_;
     std::vector<string> command_;
     SignalQueue signals_{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
-    Descriptor deaths_{::epoll_create1(EPOLL_CLOEXEC)};
+    os::Readiness deaths_;
     ReservedPort port_;
     std::vector<Rank> ranks_;
     script::RankEnds ends_;
@@ -228,7 +227,7 @@ class RankLauncher {
 }  // namespace
 
 std::vector<string> ranks_command(std::int64_t count, double grace, std::vector<string> command) {
-    std::vector<string> all{"/proc/self/exe", ranks_command_name, std::to_string(count),
+    std::vector<string> all{os::own_program(), ranks_command_name, std::to_string(count),
                             std::to_string(static_cast<std::int64_t>(grace * 1000))};
     all.insert(all.end(), command.begin(), command.end());
     return all;

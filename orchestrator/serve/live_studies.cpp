@@ -11,6 +11,7 @@
 #include "hpo/standing.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/store/notes.hpp"
+#include "os/files.hpp"
 
 namespace hpo::serve {
 
@@ -55,9 +56,7 @@ Look look_at(const StudyFolder& folder) {
         if (::stat(path.c_str(), &info) != 0) info = {};
         return info;
     };
-    const auto time = [](const struct stat& info) {
-        return info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
-    };
+    const auto time = [](const struct stat& info) { return os::modified_at(info); };
     const std::string path = folder.database().string();
     const auto database = of(path), log = of(path + "-wal"), notes = of(notes_file(folder).string());
     return {database.st_ino, database.st_size, time(database), log.st_size, time(log), time(notes)};

@@ -18,6 +18,7 @@
 #include "hpo/result.hpp"
 #include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/study/fields.hpp"
+#include "os/environment.hpp"
 
 namespace hpo::slurm {
 

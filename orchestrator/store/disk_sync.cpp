@@ -13,6 +13,7 @@
 #include "hpo/descriptor.hpp"
 #include "hpo/doing.hpp"
 #include "hpo/threads.hpp"
+#include "os/files.hpp"
 
 namespace hpo {
 
@@ -128,7 +129,7 @@ Result<std::function<Result<void>()>> synchronise_log(const std::string& file) {
     const auto log = std::make_shared<Descriptor>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (!*log) return failed(errno);
     return std::function<Result<void>()>([log, failed]() -> Result<void> {
-        while (::fdatasync(log->get()) != 0)
+        while (os::make_durable(log->get()) != 0)
             if (errno != EINTR) return failed(errno);
         return {};
     });

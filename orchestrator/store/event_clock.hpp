@@ -4,17 +4,19 @@
 
 #include <ctime>
 
+#include "os/boot_clock.hpp"
+
 namespace hpo {
 
 class EventClock {
    public:
     using Read = double (*)(clockid_t);
 
-    /// `read` is a seam for tests: seconds of CLOCK_REALTIME, since the epoch, and of CLOCK_BOOTTIME.
-    explicit EventClock(Read read = seconds) : read_(read), offset_(read(CLOCK_REALTIME) - read(CLOCK_BOOTTIME)) {}
+    /// `read` is a seam for tests: seconds of CLOCK_REALTIME, since the epoch, and of os::boot_clock().
+    explicit EventClock(Read read = seconds) : read_(read), offset_(read(CLOCK_REALTIME) - read(os::boot_clock())) {}
 
     /// Seconds since the epoch.
-    [[nodiscard]] double now() const { return offset_ + read_(CLOCK_BOOTTIME); }
+    [[nodiscard]] double now() const { return offset_ + read_(os::boot_clock()); }
 
    private:
     static double seconds(clockid_t clock) {

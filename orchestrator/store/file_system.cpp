@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 
 #include <array>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "hpo/descriptor.hpp"
+#include "orchestrator/store/file_lock.hpp"
 
 namespace hpo {
 
@@ -31,18 +31,9 @@ std::optional<std::string> network_name(unsigned long magic) {
     return std::nullopt;
 }
 
-std::optional<std::string> network_file_system(const std::filesystem::path& path) {
-    struct statfs status {};
-    if (::statfs(path.c_str(), &status) != 0) return std::nullopt;
-    return network_name(static_cast<unsigned long>(status.f_type));
-}
-
 Result<void> can_lock_in(const std::filesystem::path& folder) {
     const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct flock lock {};
-    lock.l_type = F_RDLCK;
-    lock.l_whence = SEEK_SET;
-    if (!handle || ::fcntl(handle.get(), F_OFD_GETLK, &lock) != 0) return Error{std::strerror(errno)};
+    if (!handle || !knows_file_locks(handle.get())) return Error{std::strerror(errno)};
     return {};
 }
 

@@ -12,11 +12,14 @@
 
 namespace hpo {
 
-/// Returns the name of a network file system by statfs's magic number; nullopt for other numbers.
+/// Returns the name of a network file system by the magic number of Linux's statfs; nullopt for other numbers.
 std::optional<std::string> network_name(unsigned long magic);
 
 /// Returns the name of the network file system of `path`; nullopt for others, and if statfs fails.
 std::optional<std::string> network_file_system(const std::filesystem::path& path);
+
+/// Returns true if what is below `path` lies in memory and not on a disk, as far as the system tells.
+bool lies_in_memory(const std::filesystem::path& path);
 
 /// Fails if files in an existing folder cannot be locked as a study's holder locks them. Asks for a lock on the folder
 /// itself without taking it.

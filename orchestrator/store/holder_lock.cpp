@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "orchestrator/store/file_lock.hpp"
 #include "orchestrator/store/file_system.hpp"
 #include "orchestrator/store/lock_owner.hpp"
 
@@ -23,25 +24,6 @@ using Json = nlohmann::json;
 std::string host_name() {
     char name[256] = {};
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-/// An open-file-description lock. Like flock() it belongs to the open file and ends with its last descriptor; unlike
-/// flock() it can be queried for its owner without being taken.
-struct flock whole_file(short type) {
-    struct flock lock {};
-    lock.l_type = type;
-    lock.l_whence = SEEK_SET;
-    return lock;
-}
-
-bool try_lock(int fd) {
-    auto lock = whole_file(F_WRLCK);
-    return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
-}
-
-bool is_locked(int fd) {
-    auto lock = whole_file(F_WRLCK);
-    return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 /// Returns true if `path` still names the open file. A lock on a deleted file would be invisible to others.
@@ -95,7 +77,7 @@ bool take_from_the_living(int fd) {
     using namespace std::chrono;
     const auto deadline = steady_clock::now() + seconds(5);
     for (;;) {
-        if (try_lock(fd)) return true;
+        if (lock_file(fd)) return true;
         const int reason = errno;
         const bool is_held = reason == EAGAIN || reason == EACCES;
         if (!is_held || is_living(read_holder(fd)) || steady_clock::now() > deadline) return errno = reason, false;
@@ -152,7 +134,7 @@ std::optional<Holder> holder_of(const StudyFolder& study) {
     if (fd < 0 && errno == EACCES && !locks_on(study.lock()).empty()) return Holder{0, "unknown", ""};
     if (fd < 0) return std::nullopt;
     std::optional<Holder> holder;
-    if (is_locked(fd)) {
+    if (is_file_locked(fd)) {
         holder = read_living_holder(fd);
         if (!holder) holder = Holder{0, "unknown", ""};
     }

@@ -14,6 +14,10 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
+
+#include "os/descriptors.hpp"
+#include "os/files.hpp"
 
 namespace hpo {
 namespace {
@@ -62,15 +66,14 @@ Result<HostRanks> make_host_ranks(int size) {
         return Error{std::string("cannot ") + what + " for the processes of a trial: " + std::strerror(errno)};
     };
     HostRanks made;
-    made.memory = Descriptor(::memfd_create("hpo-ranks", MFD_CLOEXEC));
+    made.memory = os::shared_memory("hpo-ranks");
     if (!made.memory || ::ftruncate(made.memory.get(), static_cast<off_t>(host_ranks_bytes(size))) != 0)
         return failed("make shared memory");
     for (int rank = 1; rank < size; ++rank) {
-        int ends[2];
-        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
-            return failed("make a socket");
-        made.lead.emplace_back(ends[0]);
-        made.follow.emplace_back(ends[1]);
+        os::Pair pair = os::stream_pair(os::Calls::return_at_once);
+        if (!pair) return failed("make a socket");
+        made.lead.push_back(std::move(pair.one));
+        made.follow.push_back(std::move(pair.other));
     }
     return made;
 }

@@ -2,9 +2,8 @@
 // the core of the one that woke it: ranks that are not bound may share a core for seconds while others are idle.
 #pragma once
 
-#include <sched.h>
-
 #include <span>
+#include <vector>
 
 namespace hpo {
 
@@ -16,8 +15,7 @@ class RankCores {
     void bind(std::span<const int> cores) const;
 
    private:
-    cpu_set_t all_;
-    bool known_;
+    std::vector<int> all_;
 };
 
 }  // namespace hpo

@@ -1,6 +1,5 @@
 #include "worker/ranks/rank_processes.hpp"
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <new>
 
 #include "hpo/shortage.hpp"
+#include "os/process.hpp"
 
 namespace hpo {
 
@@ -64,6 +64,7 @@ Result<void> RankProcesses::start_rank(int rank, HostRanks& shared) {
     std::vector<char*> argv;
     for (std::string& argument : command) argv.push_back(argument.data());
     argv.push_back(nullptr);
+    const std::string program = os::own_program();
     const pid_t parent = ::getpid();
     ShortageWait shortage;
     pid_t pid = -1;
@@ -71,12 +72,12 @@ Result<void> RankProcesses::start_rank(int rank, HostRanks& shared) {
     while (pid < 0 && shortage.try_again_after(errno));
     if (pid < 0) return Error{std::string("cannot start a process of the trial: ") + std::strerror(errno)};
     if (pid == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        os::die_with_parent();
         if (::getppid() != parent) ::_exit(1);
         cores_.bind({});
         ::fcntl(shared.memory.get(), F_SETFD, 0);
         ::fcntl(socket.get(), F_SETFD, 0);
-        ::execv("/proc/self/exe", argv.data());
+        ::execv(program.c_str(), argv.data());
         ::_exit(127);
     }
     pids_.push_back(pid);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "os/process.hpp"
 #include "worker/data/memory.hpp"
 #include "worker/training/objective.hpp"
 #include "worker/training/process_memory.hpp"
@@ -19,11 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds look_every{20};
 
 void move_to_cores(const std::vector<int>& cores) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores)
-        if (core >= 0 && core < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(core), &set);
-    if (!cores.empty()) sched_setaffinity(0, sizeof set, &set);  // if this is refused, any core computes
+    if (!cores.empty()) os::bind_to_cores(cores);  // if this is refused, any core computes
 }
 
 }  // namespace

@@ -6,8 +6,15 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 
 namespace hpo::system {
+
+namespace {
+
+timer_t alarm_clock;
+
+}  // namespace
 
 bool adopt_orphans() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
 
@@ -22,5 +29,21 @@ bool signal_process(const Descriptor& handle, int signal) {
 bool close_at_exec_from(int first) {
     return ::syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
+
+bool make_alarm() {
+    sigevent rings{};
+    rings.sigev_notify = SIGEV_SIGNAL;
+    rings.sigev_signo = SIGALRM;
+    return ::timer_create(CLOCK_MONOTONIC, &rings, &alarm_clock) == 0;
+}
+
+void ring_alarm_in(std::chrono::milliseconds time) {
+    itimerspec when{};
+    when.it_value.tv_sec = time.count() / 1000;
+    when.it_value.tv_nsec = time.count() % 1000 * 1'000'000;
+    ::timer_settime(alarm_clock, 0, &when, nullptr);
+}
+
+void remove_alarm() { ::timer_delete(alarm_clock); }
 
 }  // namespace hpo::system

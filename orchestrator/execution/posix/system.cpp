@@ -1,5 +1,7 @@
 #include "orchestrator/execution/system.hpp"
 
+#include <sys/time.h>
+
 #include <cerrno>
 
 namespace hpo::system {
@@ -19,5 +21,19 @@ bool signal_process(const Descriptor&, int) {
 }
 
 bool close_at_exec_from(int) { return false; }
+
+bool make_alarm() { return true; }
+
+void ring_alarm_in(std::chrono::milliseconds time) {
+    itimerval when{};
+    when.it_value.tv_sec = static_cast<time_t>(time.count() / 1000);
+    when.it_value.tv_usec = static_cast<suseconds_t>(time.count() % 1000 * 1000);
+    (void)::setitimer(ITIMER_REAL, &when, nullptr);
+}
+
+void remove_alarm() {
+    constexpr itimerval never{};
+    (void)::setitimer(ITIMER_REAL, &never, nullptr);
+}
 
 }  // namespace hpo::system

@@ -1,11 +1,10 @@
 #include "worker/backends/cpu/cpu_device.hpp"
 
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <cstring>
 #include <new>
 
+#include "os/memory.hpp"
 #include "worker/backends/cpu/cpu_stream.hpp"
 #include "worker/backends/cpu/products.hpp"
 
@@ -63,7 +62,7 @@ void prefer_huge_pages(std::byte* data, std::size_t bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     const std::uintptr_t first = (begin + huge - 1) / huge * huge;
     const std::uintptr_t last = (begin + bytes) / huge * huge;
-    if (last > first) (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+    if (last > first) os::prefer_large_pages(reinterpret_cast<void*>(first), last - first);
 }
 
 }  // namespace

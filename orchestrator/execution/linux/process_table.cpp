@@ -39,13 +39,6 @@ std::string state_of(pid_t pid) {
     return name_end == std::string::npos || stat.size() < name_end + 4 ? std::string() : stat.substr(name_end + 2);
 }
 
-pid_t parent_of(pid_t pid) {
-    const std::string state = state_of(pid);
-    pid_t parent = 0;
-    if (!state.empty()) std::from_chars(state.data() + 2, state.data() + state.size(), parent);
-    return parent;
-}
-
 /// Returns the numbers at the beginning of the text.
 std::vector<long long> numbers_of(std::string_view text) {
     std::vector<long long> numbers;
@@ -100,6 +93,13 @@ std::vector<pid_t> all_processes() {
     return pids;
 }
 
+pid_t parent_of(pid_t pid) {
+    const std::string state = state_of(pid);
+    pid_t parent = 0;
+    if (!state.empty()) std::from_chars(state.data() + 2, state.data() + state.size(), parent);
+    return parent;
+}
+
 std::vector<pid_t> children_of(pid_t parent) {
     std::vector<pid_t> pids = all_processes();
     std::erase_if(pids, [&](pid_t pid) { return parent_of(pid) != parent; });
@@ -121,16 +121,6 @@ std::string start_of(pid_t pid) {
     const std::string state = state_of(pid);
     const auto numbers = numbers_of(std::string_view(state).substr(std::min<std::size_t>(state.size(), 2)));
     return numbers.size() <= number ? std::string() : std::to_string(numbers[number]);
-}
-
-pid_t worker_process(pid_t reported, pid_t peer, pid_t orchestrator) {
-    if (peer <= 0) return reported;
-    for (pid_t pid = peer, parent; pid > 1; pid = parent) {
-        parent = parent_of(pid);
-        if (parent == orchestrator) break;  // its supervisor
-        if (pid == reported) return reported;
-    }
-    return peer;
 }
 
 double processor_seconds_below(pid_t root) {

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstddef>
+
+namespace hpo::os {
+
+/// Asks for large pages in whole pages of memory, where the system takes such wishes.
+void prefer_large_pages(void* first, std::size_t bytes);
+
+}  // namespace hpo::os
