@@ -149,7 +149,51 @@ class LineParser : TokenLine {
         skip_unit();
     }
 
+    /// Returns true if the sign at this token joins two names, whose numbers the same sign joins: "loss / acc: 0.5 /
+    /// 0.7".
+    [[nodiscard]] bool joins_names(std::size_t at) const {
+        if (!is(at, Kind::junk, "/") || words_.empty() || !is(at - 1, Kind::word) || !is(at + 1, Kind::word))
+            return false;
+        std::size_t value = at + 1;
+        while (is(value, Kind::word) || is(value, Kind::junk, "/")) ++value;
+        if (!is_separator(value++)) return false;
+        const bool numbers = is(value, Kind::number) && is(value + 1, Kind::junk, "/") && is(value + 2, Kind::number);
+        return numbers || (is(value, Kind::junk) && is_ratio(tokens_[value].text));
+    }
+
+    struct Share {
+        double number;
+        std::size_t end;
+        string_view unit{};
+    };
+
+    /// Reads what the ratio at this token stands for behind the words of a name: the percentage in brackets after it,
+    /// as in "Accuracy: 99/100 (99%)", or the quotient for a share, as in "acc 61/100".
+    [[nodiscard]] std::optional<Share> share_at(std::size_t at) const {
+        const auto ratio = is(at, Kind::junk) ? ratio_of(tokens_[at].text) : std::nullopt;
+        if (!ratio || words_.empty() || is_counter(words_.back())) return {};
+        if (is(at + 1, Kind::open, "(") && is(at + 2, Kind::number) && tokens_[at + 2].percent &&
+            is(at + 3, Kind::close))
+            return Share{tokens_[at + 2].number, at + 4, "%"};
+        const auto [part, total] = *ratio;
+        const bool counts_work = is_separator(at + 1) || is(at + 1, Kind::number);  // "val acc 3/10: 0.5"
+        if (!is_share(words_.back()) || counts_work || part < 0 || total <= 0 || part > total) return {};
+        return Share{static_cast<double>(part) / static_cast<double>(total), at + 1, "/"};
+    }
+
     void on_junk(const Token& token) {
+        if (joins_names(at_)) {
+            const char* const begin = words_.back().data();
+            const string_view second = tokens_[at_ + 1].text;
+            words_.back() = string_view(begin, static_cast<std::size_t>(second.data() + second.size() - begin));
+            at_ += 2;
+            return;
+        }
+        if (const auto share = share_at(at_); share && is_share(words_.back())) {
+            at_ = share->end;
+            pairs_.push_back({std::exchange(words_, {}), std::exchange(qualifier_, {}), share->number, share->unit});
+            return;
+        }
         note_progress(at_++);
         if (token.text == "+-" || token.text == "+/-" || token.text.ends_with('=')) {  // a deviation or a comparison
             if (is(at_, Kind::number) || is(at_, Kind::word)) ++at_;
@@ -206,7 +250,7 @@ class LineParser : TokenLine {
             const auto place = static_cast<std::size_t>(joined - words_.begin());
             for (const string_view part : split_at_slashes(*joined)) {
                 names.push_back(words_);
-                names.back()[place] = part;
+                names.back()[place] = trim(part);
             }
             const auto is_of_phase = [&](const Words& words) { return phase_of(words[place]) != Phase::none; };
             const auto phases = std::count_if(names.begin(), names.end(), is_of_phase);
@@ -243,18 +287,16 @@ class LineParser : TokenLine {
             ++at_;
             return;
         }
+        if (const auto share = share_at(at_)) {
+            emit({words_, std::exchange(qualifier_, {}), share->number, share->unit});
+            words_.clear();
+            at_ = share->end;
+            return;
+        }
         if (separator.kind == Kind::colon) {
             if (is_epoch(words_.back()) && (is(at_, Kind::open, "[") || is(at_, Kind::junk)))
                 return;  // "Epoch: [3/10]"
-            // "Accuracy: 99/100 (99%)"
-            if (is(at_, Kind::junk) && is_ratio(tokens_[at_].text) && is(at_ + 1, Kind::open, "(") &&
-                is(at_ + 2, Kind::number) && tokens_[at_ + 2].percent && is(at_ + 3, Kind::close) &&
-                !is_counter(words_.back())) {
-                emit({words_, std::exchange(qualifier_, {}), tokens_[at_ + 2].number});
-                at_ += 4;
-            } else if (is_label(words_)) {
-                set_label(words_);
-            }
+            if (is_label(words_)) set_label(words_);
             words_.clear();
             qualifier_.clear();
             return;

@@ -73,7 +73,8 @@ string_view TokenLine::unit_at(std::size_t at) const {
 
 bool TokenLine::goes_on_at(std::size_t at) const {
     if ((is(at, Kind::word, "in") || is(at, Kind::word, "of")) && is(at + 1, Kind::number)) return true;  // "1 in 9"
-    if (is(at, Kind::rule, "+") && is(at + 1, Kind::number)) return true;
+    if (is(at, Kind::word, "out") && is(at + 1, Kind::word, "of") && is(at + 2, Kind::number)) return true;
+    if ((is(at, Kind::rule, "+") || is(at, Kind::junk, "/")) && is(at + 1, Kind::number)) return true;
     const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
     if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
     if (is(at, Kind::comma) && is(at + 1, Kind::number))                                // "precision, recall: 0.5, 0.6"
@@ -92,7 +93,8 @@ Doubt TokenLine::doubt_at(std::size_t at) const {
 
 std::size_t TokenLine::numbers_at(std::size_t at, bool slashes, std::vector<double>& numbers) const {
     if (slashes && is(at, Kind::junk)) {
-        for (const string_view part : split_at_slashes(tokens_[at].text)) {
+        for (const string_view printed : split_at_slashes(tokens_[at].text)) {
+            const string_view part = trim(printed);
             const string_view plain = part.ends_with('%') ? part.substr(0, part.size() - 1) : part;
             const auto number = leading_number(plain);
             if (!number || number->second != plain.size()) return at;

@@ -120,6 +120,8 @@ class Tokenizer {
         if (!number && !is_name) number = number_before_sign();
         std::size_t size = number ? number->second : 0;
         if (number && tokens_are_value() && goes_on_in_groups(size)) return {};
+        if (number && is_digit(c))
+            if (const std::size_t ratio = spaced_ratio(size)) return take(Kind::junk, ratio);
         if (!number && !is_name) {
             const std::size_t comma_end = decimal_comma();
             if (comma_end == 0) return {};
@@ -162,6 +164,25 @@ class Tokenizer {
     /// Returns true behind the separator of a name, where a value stands.
     [[nodiscard]] bool tokens_are_value() const {
         return !tokens_.empty() && (tokens_.back().kind == Kind::equals || tokens_.back().kind == Kind::colon);
+    }
+
+    /// Returns the length of a ratio of whole numbers with blanks around its sign, as in "9000 / 10000", whose first
+    /// number has `size` digits. Returns 0 if there is none.
+    [[nodiscard]] std::size_t spaced_ratio(std::size_t size) const {
+        const auto skip = [&](std::size_t at, auto is_skipped) {
+            while (at < rest_.size() && is_skipped(rest_[at])) ++at;
+            return at;
+        };
+        const auto is_blank = [](char c) { return c == ' '; };
+        if (skip(0, is_digit) != size) return 0;
+        const std::size_t sign = skip(size, is_blank);
+        if (sign >= rest_.size() || rest_[sign] != '/') return 0;
+        const std::size_t total = skip(sign + 1, is_blank), end = skip(total, is_digit);
+        if (end == total) return 0;
+        const std::size_t after = skip(end, is_blank);
+        const bool goes_on = after < rest_.size() && rest_[after] == '/';  // "2024 / 05 / 01"
+        const bool whole = end == rest_.size() || string_view(" \t,;:|()[]{}").find(rest_[end]) != string_view::npos;
+        return whole && !goes_on ? end : 0;
     }
 
     /// Returns true if groups of three digits follow the number after blanks, as in "1 234.5": one number or several.

@@ -32,6 +32,7 @@ constexpr string_view units[] = {"s",    "sec",     "secs", "second", "seconds",
 constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "accuracy", "auc",
                                         "f1",     "score",   "mse",    "rmse", "mae",      "precision",
                                         "recall", "logloss", "merror", "ndcg", "map",      "reward"};
+constexpr string_view shares[] = {"acc", "accuracy", "precision", "recall"};
 constexpr string_view wrappers[] = {"tensor", "float", "array",  "int",      "uint",  "some",      "decimal", "scalar",
                                     "number", "f",     "double", "variable", "param", "parameter", "ndarray", "bfloat"};
 constexpr string_view number_types[] = {"tensor",  "array",   "float", "float16", "float32",
@@ -80,6 +81,11 @@ bool has_metric_word(string_view name) {
     return is_one_of(small, metric_words);
 }
 
+bool is_share(string_view name) {
+    const std::string small = lower_case(name.substr(name.find_last_of("_-/.") + 1));
+    return is_one_of(small, shares);
+}
+
 bool contains_metric_word(string_view name) {
     const std::string small = lower_case(name);
     return std::any_of(std::begin(metric_words), std::end(metric_words),
@@ -112,8 +118,10 @@ std::optional<std::pair<std::int64_t, std::int64_t>> ratio_of(string_view text) 
     std::int64_t part = 0, total = 0;
     const char* const end = text.data() + text.size();
     const auto first = std::from_chars(text.data(), end, part);
-    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return {};
-    const char* begin = first.ptr + 1;
+    if (first.ec != std::errc()) return {};
+    const char* begin = first.ptr;
+    while (begin != end && *begin == ' ') ++begin;
+    if (begin == end || *begin++ != '/') return {};
     while (begin != end && *begin == ' ') ++begin;
     const auto second = std::from_chars(begin, end, total);
     if (second.ec != std::errc() || second.ptr != end) return {};

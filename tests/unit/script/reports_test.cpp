@@ -153,7 +153,8 @@ TEST(Reports, AnotherUnitIsToldAndNotRead) {
     for (const auto& [output, value] :
          std::vector<std::pair<std::string, double>>{{"reward: 950\nreward: 1.2 K\n", 950},
                                                      {"time_used: 950 ms\ntime_used: 1.2 s\n", 950},
-                                                     {"acc: 95%\nacc: 1.0\n", 95}}) {
+                                                     {"acc: 95%\nacc: 1.0\n", 95},
+                                                     {"acc: 3/4 (75%)\nacc: 4/5\n", 75}}) {
         const Found found = read_output(output.substr(0, output.find(':')), output);
         EXPECT_EQ(found.values, std::vector{value}) << output;
         EXPECT_THAT(found.warning, ::testing::HasSubstr("unit")) << output;
@@ -276,6 +277,7 @@ TEST(Reports, AnObjectiveThatIsPrintedOfValidationDataAsWellIsTold) {
 
 TEST(Reports, ANumberThatMayBeMeantInAnotherWayIsTold) {
     for (const std::string line : {"iter #: loss: 0.5 (0.6)", "iter #: loss: (0.5)", "iter #: loss: 1 in 1000",
+                                   "iter #: correct: 9 out of 10, loss: 9 out of 10", "iter #: loss: 0.5 / 0.7",
                                    "iter #: loss: 0.9+0.1", "loss (min): 0.5, loss (now): 0.6"})
         EXPECT_NE(read_output("loss", epochs(line + "\n")).warning, "") << line;
     EXPECT_EQ(read_output("loss", epochs("iter #: loss: 0.5 (5%)\n")).warning, "");
