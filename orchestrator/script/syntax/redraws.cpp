@@ -24,8 +24,12 @@ std::optional<double> Redraws::epoch_of(const Reading& reading) {
     named_ = named_ || reading.epoch.has_value();
     if (reading.epoch) return reading.epoch;
     if (named_ || !reading.progress || epochs_ < 2 || reading.progress->second != epochs_) return {};
-    // A bar that is full is in its last epoch and not in a further one.
-    return static_cast<double>(std::min(reading.progress->first, epochs_ - 1));
+    const std::int64_t done = reading.progress->first;
+    if (!drawn_first_) drawn_first_ = done;
+    if (!counts_ended_ && !reading.metrics.empty()) counts_ended_ = done > *drawn_first_;
+    // A bar that shows the values of the epoch in progress is in its last epoch when it is full. One that shows values
+    // only once an epoch has ended then shows a further epoch.
+    return static_cast<double>(counts_ended_.value_or(false) ? done : std::min(done, epochs_ - 1));
 }
 
 std::vector<Reading> Redraws::redrawn(const Reading& state) {

@@ -33,9 +33,11 @@ class Redraws {
     std::int64_t epochs_;
     Reading state_;  ///< of the line, with the last number of each name; empty if it is not being redrawn
     std::optional<double> epoch_;
-    bool named_ = false;                   ///< true once a text has named its epoch; bars then count something else
-    Reading counted_;                      ///< metrics that have counted in an epoch
-    std::optional<double> counted_epoch_;  ///< the epoch
+    bool named_ = false;                       ///< true once a text has named its epoch; bars then count something else
+    std::optional<std::int64_t> drawn_first_;  ///< the progress of a bar over epochs when it was first drawn
+    std::optional<bool> counts_ended_;         ///< true if its values first came with progress: of the epochs before
+    Reading counted_;                          ///< metrics that have counted in an epoch
+    std::optional<double> counted_epoch_;      ///< the epoch
 };
 
 }  // namespace hpo::script

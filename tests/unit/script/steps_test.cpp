@@ -238,6 +238,21 @@ TEST(Bars, OverEpochsCountOncePerEpochAlsoIfTheValueIsTheSame) {
     EXPECT_EQ(values({.objective = "val_loss", .epochs = 10}, output), expected) << "without a newline";
 }
 
+TEST(Bars, OverEpochsWhoseValuesComeOnceAnEpochHasEndedCountOncePerEpoch) {
+    for (const bool twice : {false, true}) {  // drawn with the value before as well: update(), then set_postfix()
+        std::string output = "\r  0%|    | 0/4 [00:00<?, ?it/s]", before;
+        int done = 0;
+        for (const std::string value : {"0.9", "0.8", "0.8", "0.7"}) {
+            const std::string bar = "\r 25%|#   | " + std::to_string(++done) + "/4 [00:01<00:03, 1.00s/it";
+            if (twice) output += bar + before + "]";
+            before = ", loss=" + value;
+            output += bar + before + "]";
+        }
+        EXPECT_THAT(values({.objective = "loss", .epochs = 4}, output + "\n"), ElementsAre(0.9, 0.8, 0.8, 0.7))
+            << twice;
+    }
+}
+
 TEST(Bars, OfLightningCountWhenTheEpochInTheirTextAdvances) {
     std::string output = "\rEpoch 0:   0%|          | 0/2 [00:00<?, ?it/s]";
     for (int epoch = 0; epoch < 3; ++epoch) {
