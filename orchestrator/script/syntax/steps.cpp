@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
 
@@ -249,9 +250,13 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     if (name.empty() || !unread_.empty()) return;
     const auto at = text.find(name);
     if (at == string_view::npos || (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1])))) return;
-    string_view rest = trim(text.substr(at + name.size()));
-    if (!rest.starts_with(':') && !rest.starts_with('=')) return;
-    rest = trim(rest.substr(1));
+    const string_view behind = text.substr(at + name.size());
+    if (behind.empty() || string_view(" \t:=").find(behind.front()) == string_view::npos) return;
+    string_view rest = trim(behind);
+    const bool separated = rest.starts_with(':') || rest.starts_with('=');
+    if (separated) rest = trim(rest.substr(1));
+    if (!separated && (rest.empty() || !is_digit(rest[0]) || is_ratio(rest.substr(0, rest.find_first_of(" \t,;:)]")))))
+        return;  // "val_acc <- the best", "loss 3/10: ..." of a batch
     if (rest.empty() || (!is_digit(rest[0]) && string_view("<>~+-.").find(rest[0]) == string_view::npos)) return;
     const bool read = std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
         return one.bare == name || one.name == name || one.name.ends_with(name);

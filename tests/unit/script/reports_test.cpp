@@ -164,6 +164,10 @@ TEST(Reports, AnotherUnitIsToldAndNotRead) {
 TEST(Reports, AnUnreadableNumberIsTold) {
     for (const std::string line : {"loss: <0.001", "loss: 1.2k", "loss: 0.9 -> 0.7", "loss: 3/4x"})
         EXPECT_THAT(read_output("loss", "loss: 0.5\n" + line + "\n").warning, ::testing::HasSubstr(line));
+    EXPECT_THAT(read_output("reward", "step 1 reward 950\nstep 2 reward 1.2k\n").warning,
+                ::testing::HasSubstr("reward 1.2k"));
+    for (const std::string line : {"loss is falling", "loss 3/10: done", "saved the best loss", "loss"})
+        EXPECT_EQ(read_output("loss", "loss 0.5\n" + line + "\n").warning, "") << line;
 }
 
 TEST(Reports, NumbersAreReadAsTheyWereMeant) {
