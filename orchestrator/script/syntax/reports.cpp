@@ -1,6 +1,7 @@
 #include "orchestrator/script/syntax/reports.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -65,6 +66,22 @@ string form_of(string_view line, string_view name) {
     const auto sign = small.find_first_not_of(" \t'\"", before.size() + wanted.size());
     if (sign != string::npos && string_view(":=").find(small[sign]) != string_view::npos) form += small[sign];
     return form;
+}
+
+std::optional<std::int64_t> fold_in(string_view line) {
+    constexpr string_view word = "fold";
+    const std::string small = lower_case(line);
+    for (auto at = small.find(word); at != std::string::npos; at = small.find(word, at + 1)) {
+        if (at > 0 && is_letter(small[at - 1])) continue;  // manifold
+        const auto begin = std::min(small.find_first_not_of(" #:=_-[\"'", at + word.size()), small.size());
+        std::int64_t fold = 0;
+        const auto [end, status] = std::from_chars(small.data() + begin, small.data() + small.size(), fold);
+        const string_view rest = string_view(small).substr(static_cast<std::size_t>(end - small.data()));
+        const bool whole =
+            rest.empty() || (!is_letter(rest[0]) && !(rest.size() > 1 && rest[0] == '.' && is_digit(rest[1])));
+        if (status == std::errc() && whole) return fold;
+    }
+    return {};
 }
 
 bool quotes(string_view form) {
@@ -174,6 +191,7 @@ Reports::Judgement Reports::epoch_of_another_stream(const Report& report, const 
 /// Lines of the first form report, as the first line of all does.
 Reports::Judgement Reports::line_of_known_form(const Report& report, const Place& place) {
     if (found_ && report.form != form_) return {};
+    note_fold(report);  // rather than its epoch
     if (place.again)
         warn("its epoch has several lines with the objective, and each is a step: '" + line_ + "', '" + report.line +
              "'; print it once an epoch, or set worker.step to their number in a step");
@@ -215,7 +233,18 @@ Reports::Verdict Reports::count(const Report& report, Verdict verdict) {
     return verdict;
 }
 
+/// The values of several folds are those of several trainings, of which the mean is wanted.
+void Reports::note_fold(const Report& report) {
+    if (!report.fold) return;
+    if (!fold_) fold_ = report.fold, line_of_fold_ = report.line;
+    if (*fold_ != *report.fold)
+        warn("its lines with the objective are of several folds, and each is a step: '" + line_of_fold_ + "', '" +
+             report.line +
+             "'; set objective.metric to the name of their mean, as in mean_acc, which the script prints");
+}
+
 void Reports::remember(const Report& report) {
+    note_fold(report);
     counted_in_ = epoch_;
     last_ = report.value;
     content_ = report.content;

@@ -24,11 +24,15 @@ struct Report {
     bool counted = false;         ///< true if the line has the number of a step or an iteration
     bool running = false;         ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
+    std::optional<std::int64_t> fold;  ///< of a cross-validation, which the line or one before it names
 };
 
 /// Returns the words before `name` in a line, in lower case, without those that hold digits, levels of logs, months and
 /// days, and the signs around the name. Lines of one print statement have one form.
 std::string form_of(std::string_view line, std::string_view name);
+
+/// Returns the number of the fold of a cross-validation that a line names, as in "Fold 1/5" and "fold=1".
+std::optional<std::int64_t> fold_in(std::string_view line);
 
 /// Returns true for a form with a word of quotations, such as best, loaded or target.
 bool quotes(std::string_view form);
@@ -78,6 +82,7 @@ class Reports {
     [[nodiscard]] bool known(const Report& report) const;
     Verdict count(const Report& report, Verdict verdict);
     void remember(const Report& report);
+    void note_fold(const Report& report);
     void warn(std::string text);
     void warn(const Report& report, const std::string& fate);
 
@@ -92,7 +97,9 @@ class Reports {
     std::set<std::string> forms_;       ///< further ones of lines that count, at most most_values
     std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
     std::string line_of_last_;
-    std::set<double> values_;  ///< that have counted, at most most_values
+    std::optional<std::int64_t> fold_;  ///< the first one that a line named
+    std::string line_of_fold_;          ///< its first report
+    std::set<double> values_;           ///< that have counted, at most most_values
     std::map<std::pair<double, double>, std::string>
         reported_;  ///< epochs that lines name, with their values: the lines
     std::string warning_;

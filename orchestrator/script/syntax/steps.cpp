@@ -87,6 +87,7 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     reader_->read(text, reading);
     reading.text = string(trim(text).substr(0, max_quoted_bytes));
     note_unread(text, reading);
+    if (const auto fold = fold_in(text)) fold_ = fold;
     if (redrawn || redrawn_) note_redrawn(reading);
     const bool blank = text.find_first_not_of(" \t") == string_view::npos;
     Redraws& redraws = redraws_.at(stream);
@@ -113,7 +114,8 @@ void StepReader::take_reading(const Reading& reading) {
                                             .numbered = before.find_first_of("0123456789") != string_view::npos,
                                             .counted = is_counted(reading),
                                             .running = reading.running,
-                                            .progress = reading.progress});
+                                            .progress = reading.progress,
+                                            .fold = fold_});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();

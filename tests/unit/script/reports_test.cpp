@@ -200,6 +200,18 @@ TEST(Reports, APatternReadsNoPartOfANumber) {
     EXPECT_EQ(read_output("r", "r: 3/4\n", {"r: (?<r>{number})/4"}).values, std::vector{3.0});
 }
 
+TEST(Reports, OfSeveralFoldsAreToldWithTheirFirstLines) {
+    for (const std::string fold : {"fold # acc $\n", "Fold #/3: acc = $\n", "[fold=#] epoch 1 acc $\n",
+                                   "===== Fold # =====\nacc: $\n", "{\"fold\": #, \"acc\": $}\n"}) {
+        const Found found = read_output("acc", epochs(fold, {}, "mean acc 0.8\n"));
+        EXPECT_EQ(found.values, wanted) << fold;
+        EXPECT_THAT(found.warning, ::testing::HasSubstr("folds")) << fold;
+        EXPECT_EQ(read_output("mean_acc", epochs(fold, {}, "mean acc 0.8\n")).warning, "") << fold;
+    }
+    for (const std::string one : {"fold 2 epoch # acc $\n", "manifold # acc $\n", "10-fold, epoch # acc $\n"})
+        EXPECT_EQ(read_output("acc", epochs(one)).warning, "") << one;
+}
+
 TEST(Reports, ALineThatIsRepeatedWithItsNumberIsNoStep) {
     EXPECT_EQ(read_output("auc", epochs("[#]\tvalid_0's auc: $\n", {}, "Best iteration is:\n[2]\tvalid_0's auc: 0.7\n"))
                   .values,
