@@ -23,10 +23,11 @@ inline constexpr std::size_t max_text_line = 128 * 1024;  ///< bytes of a line t
 /// The reason why another number of the line may be meant.
 enum class Doubt : std::uint8_t {
     none,
-    several_numbers,  ///< follow the name
-    several_times,    ///< the name is there, with another number
-    in_brackets,      ///< another number follows, which may be the average
-    only_in_brackets  ///< the number is, and accountants write negative ones so
+    several_numbers,   ///< follow the name
+    several_times,     ///< the name is there, with another number
+    in_brackets,       ///< another number follows, which may be the average
+    only_in_brackets,  ///< the number is, and accountants write negative ones so
+    scaled             ///< the name has a power of ten, by which the number may be meant to be multiplied
 };
 
 /// A number with its name.

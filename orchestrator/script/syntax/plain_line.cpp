@@ -146,6 +146,7 @@ class LineParser : TokenLine {
         else
             pairs_.push_back({words_, std::exchange(qualifier_, {}), number, unit_at(at_), doubt});
         words_.clear();
+        scaled_ = false;
         skip_unit();
     }
 
@@ -236,6 +237,7 @@ class LineParser : TokenLine {
             emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), average ? Doubt::none : doubt_of(at_)});
         }
         words_.clear();
+        scaled_ = false;
         skip_unit();
     }
 
@@ -327,6 +329,11 @@ class LineParser : TokenLine {
             ++at_;
             return;
         }
+        if (!words_.empty() && is_scale_at(at_)) {
+            scaled_ = true;
+            at_ += 3;
+            return;
+        }
         if (token.text == "[" && !words_.empty() && has_metric_word(words_.back()))
             if (const auto value = value_at(at_)) {  // "loss [0.5]"
                 at_ = value->end;
@@ -341,6 +348,18 @@ class LineParser : TokenLine {
         }
         ++depth_;
         end_part_at(token);
+    }
+
+    /// Returns true for a power of ten in brackets between a name and its number: "loss (x1e-3): 0.91".
+    [[nodiscard]] bool is_scale_at(std::size_t at) const {
+        if (at + 3 >= tokens_.size() || !is(at + 2, Kind::close)) return false;
+        if (!is_separator(at + 3) && !is(at + 3, Kind::number)) return false;
+        string_view scale = tokens_[at + 1].text;
+        const bool times = scale.starts_with('x') || scale.starts_with('X');
+        if (times) scale.remove_prefix(1);
+        if (scale.starts_with("10^") || scale.starts_with("1e") || scale.starts_with("1E"))
+            return scale.find_first_not_of("0123456789+-^eE") == string_view::npos;
+        return times && scale.starts_with("10") && scale.find_first_not_of('0', 1) == string_view::npos;
     }
 
     /// Reads the words in brackets after a name: "RMSE (val): 0.5", "Epoch(val) [1]", "time (s): 3".
@@ -424,6 +443,7 @@ class LineParser : TokenLine {
 
     /// Returns the doubt about the number that ends before this token and is no average.
     [[nodiscard]] Doubt doubt_of(std::size_t at) const {
+        if (scaled_) return Doubt::scaled;
         const Doubt doubt = doubt_at(at);
         return doubt == Doubt::none ? doubt_of_bracket(at) : doubt;
     }
@@ -431,6 +451,7 @@ class LineParser : TokenLine {
     /// Returns the doubt because of a number in brackets at this token, as doubt_at() does, or where the line or the
     /// output may show averages, which can be negative.
     [[nodiscard]] Doubt doubt_of_bracket(std::size_t at) const {
+        if (scaled_) return Doubt::scaled;
         if (doubt_at(at) == Doubt::in_brackets) return Doubt::in_brackets;
         const bool negative = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
                               tokens_[at + 1].text.starts_with('-') && is(at + 2, Kind::close, ")");
@@ -521,6 +542,7 @@ class LineParser : TokenLine {
         pairs_.clear();
         qualifier_.clear();
         prose_ = false;
+        scaled_ = false;
     }
 
     void emit(const Pair& pair) {
@@ -556,8 +578,9 @@ class LineParser : TokenLine {
     }
 
     std::size_t at_ = 0;
-    Words words_;       ///< before the next separator or number
-    string qualifier_;  ///< the words in brackets after them
+    Words words_;          ///< before the next separator or number
+    string qualifier_;     ///< the words in brackets after them
+    bool scaled_ = false;  ///< true if a power of ten is in brackets after them
     std::vector<Pair> pairs_;
     bool prose_ = false;     ///< true if this part of the line has words without a number
     std::size_t depth_ = 0;  ///< of brackets

@@ -30,6 +30,8 @@ const char* text_of(Doubt doubt) {
             return "has a second number in brackets, which may be its average, and the first one counts";
         case Doubt::only_in_brackets:
             return "is in round brackets, which may be a negative number, and is read as a positive one";
+        case Doubt::scaled:
+            return "has a scale beside its name, and the number counts as it is printed";
         case Doubt::none:
             break;
     }

@@ -292,11 +292,16 @@ TEST(Reports, AnObjectiveThatIsPrintedOfValidationDataAsWellIsTold) {
 }
 
 TEST(Reports, ANumberThatMayBeMeantInAnotherWayIsTold) {
-    for (const std::string line : {"iter #: loss: 0.5 (0.6)", "iter #: loss: (0.5)", "iter #: loss: 1 in 1000",
-                                   "iter #: correct: 9 out of 10, loss: 9 out of 10", "iter #: loss: 0.5 / 0.7",
-                                   "iter #: loss: 0.9+0.1", "loss (min): 0.5, loss (now): 0.6"})
+    for (const std::string line :
+         {"iter #: loss: 0.5 (0.6)", "iter #: loss: (0.5)", "iter #: loss: 1 in 1000",
+          "iter #: correct: 9 out of 10, loss: 9 out of 10", "iter #: loss: 0.5 / 0.7", "iter #: loss: 0.9+0.1",
+          "iter #: loss (x1e-3): $", "iter #: loss (\u00d710^-3) $", "iter # loss [1e-3] = $",
+          "iter #: loss (x1000): $", "loss (min): 0.5, loss (now): 0.6"})
         EXPECT_NE(read_output("loss", epochs(line + "\n")).warning, "") << line;
     EXPECT_EQ(read_output("loss", epochs("iter #: loss: 0.5 (5%)\n")).warning, "");
+    EXPECT_EQ(read_output("loss", epochs("loss [1e-3]: $\n")).values, wanted);
+    EXPECT_EQ(read_output("acc", epochs("loss (x1e-3): 5, acc: $\n")).warning, "");
+    EXPECT_EQ(read_output("loss", epochs("iter # loss (x2): $\n", "loss: 1.5\n")).warning, "");
 }
 
 TEST(Reports, ANumberInBracketsBesideNoBatchesIsNoAverage) {
