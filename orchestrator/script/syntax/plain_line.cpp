@@ -382,12 +382,24 @@ class LineParser : TokenLine {
             const bool named = is_separator(close + 1) || is(close + 1, Kind::number) ||
                                (is(close + 1, Kind::word) && is_preposition(tokens_[close + 1].text));
             if (!named) return false;
+            if (inner.size() == 1 && joins_phases(inner[0])) {  // "loss (train/val): 0.5/0.6"
+                words_.insert(words_.begin(), inner[0]);
+                at_ = close + 1;
+                return true;
+            }
             for (const string_view word : inner)
                 if (!is_unit(word) || (word == "min" && contains_metric_word(words_.back())))
                     qualifier_ += (qualifier_.empty() ? "" : "_") + string(word);
         }
         at_ = close + 1;
         return true;
+    }
+
+    /// Returns true for "train/val".
+    static bool joins_phases(string_view word) {
+        const auto parts = split_at_slashes(word);
+        return parts.size() > 1 &&
+               std::all_of(parts.begin(), parts.end(), [](string_view part) { return phase_of(part) != Phase::none; });
     }
 
     /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5". One that names the data is
