@@ -295,6 +295,7 @@ class LineParser : TokenLine {
             at_ = share->end;
             return;
         }
+        if (is_epoch(words_.back()) && is(at_, Kind::junk) && is_ratio(tokens_[at_].text)) return;  // "epoch=3 / 10"
         if (separator.kind == Kind::colon) {
             if (is_epoch(words_.back()) && (is(at_, Kind::open, "[") || is(at_, Kind::junk)))
                 return;  // "Epoch: [3/10]"

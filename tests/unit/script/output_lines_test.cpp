@@ -522,6 +522,9 @@ TEST(OutputLines, NameTheirEpoch) {
     for (const auto& [line, epoch] :
          std::vector<std::pair<std::string, double>>{{"Epoch 3/10", 3},
                                                      {"Epoch [3/10], loss: 0.5", 3},
+                                                     {"Epoch 3 / 10 loss 0.5", 3},
+                                                     {"Epoch: 3 / 10 loss 0.5", 3},
+                                                     {"epoch=3 / 10 loss=0.5", 3},
                                                      {"Epoch: [3][10/50]\tLoss 0.5", 3},
                                                      {"epoch=3 loss=0.5", 3},
                                                      {"{\"epoch\": 3, \"loss\": 1}", 3},
