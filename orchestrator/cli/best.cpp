@@ -29,6 +29,8 @@ namespace hpo::commands {
 
 namespace {
 
+constexpr std::int64_t default_top = 5;
+
 /// Returns true if the argument is the name or the folder of a study, even if it looks like a trial.
 bool is_study(const std::string& argument) {
     std::error_code ignored;
@@ -56,6 +58,14 @@ std::string front_json(const StudySnapshot& snapshot) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
+/// Returns the reason why the study has no best trial.
+std::string no_best(const StudySnapshot& snapshot) {
+    const Objective& objective = snapshot.study.objective;
+    const std::string broken = view::constraints_text(snapshot.record, objective);
+    if (!broken.empty()) return "study " + snapshot.study.name + ": " + broken;
+    return "study " + snapshot.study.name + " has no trial with a value of " + objective.metric + " yet";
+}
+
 /// Ranks the study's configurations by a model. Throws Fatal if they are too few, or have several objectives.
 PosteriorRanking ranking_by_model(const StudySnapshot& snapshot) {
     const Study& study = snapshot.study;
@@ -65,9 +75,7 @@ PosteriorRanking ranking_by_model(const StudySnapshot& snapshot) {
                     2);
     const auto ranking = posterior_ranking(study, snapshot.record);
     if (!ranking) throw Fatal(ranking.error().message);
-    if (ranking->configurations.empty())
-        throw Fatal("--by model needs at least " + std::to_string(fewest_ranked) + " trials with a value of " +
-                    study.objective.metric + " in study " + study.name);
+    if (ranking->configurations.empty()) throw Fatal("--by model: study " + study.name + ' ' + ranking->why_empty);
     return *ranking;
 }
 
@@ -80,9 +88,6 @@ std::vector<const TrialRecord*> best_trials(const StudySnapshot& snapshot, std::
     else
         trials = ranking(snapshot.record, snapshot.study.objective);
     trials.resize(std::min(trials.size(), static_cast<std::size_t>(top)));
-    if (trials.empty())
-        throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +
-                    snapshot.study.objective.metric + " yet");
     return trials;
 }
 
@@ -99,7 +104,7 @@ std::string no_single_best(const StudySnapshot& snapshot) {
 CommandAction best(CLI::App& app) {
     struct Arguments {
         std::string study, format, by = "value";
-        std::int64_t repeat = 0, top = 5;
+        std::int64_t repeat = 0, top = default_top;
         bool json = false;
     };
     const auto arguments = std::make_shared<Arguments>();
@@ -139,6 +144,10 @@ CommandAction best(CLI::App& app) {
         StudySnapshot snapshot = snapshot_or_fail(folder, whole ? TrialParts::all : TrialParts::standing);
         if (!whole && !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder, TrialParts::shown);
         const Objective& objective = snapshot.study.objective;
+        if (arguments->top != default_top && arguments->repeat == 0 && !(by_model && arguments->format == "table"))
+            throw Fatal("--top goes with --repeat, or with --by model --format table", 2);
+        if (!choice.trial && objective.further.empty() && !best_trial(snapshot.record, objective))
+            throw Fatal(no_best(snapshot));
         const std::optional<PosteriorRanking> model =
             by_model ? std::optional(ranking_by_model(snapshot)) : std::nullopt;
         if (arguments->repeat > 0) {
@@ -151,10 +160,7 @@ CommandAction best(CLI::App& app) {
         const TrialRecord* trial = choice.trial ? trial_of(snapshot, *choice.trial)
                                    : model      ? &snapshot.record.trial(model->configurations.front().trial)
                                                 : best_trial(snapshot.record, objective);
-        if (!trial && !view::constraints_text(snapshot.record, objective).empty())
-            throw Fatal("study " + snapshot.study.name + ": " + view::constraints_text(snapshot.record, objective));
-        if (!trial)
-            throw Fatal("study " + snapshot.study.name + " has no trial with a value of " + objective.metric + " yet");
+        if (!trial) throw Fatal(no_best(snapshot));
         if (!choice.trial && !objective.further.empty()) {
             // In a pipe or a file, a configuration is expected: a table would become best.yaml.
             const bool table =

@@ -237,12 +237,13 @@ Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool
     return p;
 }
 
-Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations) {
+Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations,
+        double least_noise) {
     Posterior posterior(inputs, targets);
     const std::vector<double> from = flatten(start);
     // The bounds lie far outside all priors and keep exponentials finite.
     std::vector<double> low(from.size(), -14.0), high(from.size(), 8.0);
-    low[inputs.dimensions() + 1] = -30;
+    low[inputs.dimensions() + 1] = least_noise;
     const Minimum found = minimise([&](auto x, auto gradient) { return posterior(x, gradient); }, from, low, high,
                                    {.iterations = iterations, .tolerance = 1e-3, .first_step = 0.5});
     return {unflatten(found.x, inputs.dimensions()),
@@ -383,13 +384,15 @@ std::vector<double> GaussianProcess::covariance(const std::vector<std::size_t>& 
     return matrix;
 }
 
-std::vector<double> GaussianProcess::leave_one_out() const {
+std::vector<GaussianProcess::Prediction> GaussianProcess::leave_one_out() const {
     const std::size_t n = inputs_.count;
-    std::vector<double> diagonal(n, 0.0), means(n);
+    std::vector<double> diagonal(n, 0.0);
+    std::vector<Prediction> predictions(n);
     for (std::size_t k = 0; k < n; ++k)
         for (std::size_t i = 0; i <= k; ++i) diagonal[i] += inverse_[k * n + i] * inverse_[k * n + i];
-    for (std::size_t i = 0; i < n; ++i) means[i] = targets_[i] - weights_[i] / diagonal[i];
-    return means;
+    for (std::size_t i = 0; i < n; ++i)
+        predictions[i] = {targets_[i] - weights_[i] / diagonal[i], std::sqrt(1 / diagonal[i])};
+    return predictions;
 }
 
 }  // namespace hpo

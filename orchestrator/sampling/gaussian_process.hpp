@@ -61,8 +61,9 @@ struct Fit {
 };
 
 /// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps. The cost is infinite
-/// if the covariance matrix is singular to working precision.
-Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations);
+/// if the covariance matrix is singular to working precision. `least_noise` is a lower bound of the noise's logarithm.
+Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations,
+        double least_noise = -30);
 /// Returns the cost of hyperparameters. This is faster than `fit` without iterations, which computes the gradient, too.
 double cost(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& parameters);
 
@@ -85,8 +86,9 @@ class GaussianProcess {
     /// Returns the prediction and writes its derivatives with respect to each coordinate (0 for categorical ones).
     Prediction predict(std::span<const double> x, std::span<double> mean_gradient,
                        std::span<double> deviation_gradient) const;
-    /// Returns the mean at each observed input, predicted from all others (Rasmussen and Williams, 5.4.2).
-    [[nodiscard]] std::vector<double> leave_one_out() const;
+    /// Returns the prediction of each target from all others, with the deviation of the observation, noise included
+    /// (Rasmussen and Williams, 5.4.2).
+    [[nodiscard]] std::vector<Prediction> leave_one_out() const;
 
     /// Returns the covariance matrix of the function's values at some of the observed inputs, row by row.
     [[nodiscard]] std::vector<double> covariance(const std::vector<std::size_t>& some) const;

@@ -337,7 +337,9 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
 double ModelChooser::distrust(const History& history, const Model& model) const {
     const Data data = data_of(space_, history.trials(), select(history.trials(), most_fitted));
     const GaussianProcess process = process_of(space_, data, model, {});
-    const std::vector<double> observed = ranks(process.targets()), predicted = ranks(process.leave_one_out());
+    std::vector<double> means;
+    for (const auto& prediction : process.leave_one_out()) means.push_back(prediction.mean);
+    const std::vector<double> observed = ranks(process.targets()), predicted = ranks(means);
     const auto n = static_cast<double>(observed.size());
     double squares = 0;
     for (std::size_t i = 0; i < observed.size(); ++i)

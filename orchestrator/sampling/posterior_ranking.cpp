@@ -5,9 +5,11 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "hpo/random.hpp"
 #include "hpo/standing.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/sampling/dense.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/policy.hpp"
@@ -17,10 +19,16 @@ namespace hpo {
 
 namespace {
 
-constexpr std::size_t most_trainings = 200;  // trainings
+constexpr std::size_t fewest_modelled = 60, most_modelled_here = 200;  // trainings
 constexpr std::size_t most_compared = 64;    // configurations that have a chance of being the best
 constexpr std::uint64_t joint_draws = 2000;  // of the joint posterior
 constexpr double smallest_jitter = 1e-10;    // of a covariance whose targets have variance 1
+
+/// Returns the number of trainings in a model that is fitted within a second.
+std::size_t most_trainings_in(std::size_t dimensions) {
+    const double affordable = std::sqrt(2e5 / static_cast<double>(std::max<std::size_t>(dimensions, 1)));
+    return std::clamp(static_cast<std::size_t>(affordable), fewest_modelled, most_modelled_here);
+}
 
 /// Returns deviate `element` of a draw, of the stream that samplers would have for a trial 0.
 double deviate(std::uint64_t seed, std::uint64_t draw, std::uint64_t element) {
@@ -57,30 +65,63 @@ std::vector<Observation> trainings_of(const Study& study, const StudyRecord& rec
     return trainings;
 }
 
-/// Returns the hyperparameters of highest posterior density. A fit from the prior's small noise often ends where short
-/// waves explain the noise, so that others begin with much of it.
-Hyperparameters likeliest(const Data& data) {
-    constexpr int iterations = 60;
-    constexpr std::array noises{-9.0, -1.5};  // natural logarithms of variances
+/// Moves losses far above the median nearer: some configurations diverge to losses that are larger by magnitudes, and a
+/// model that had to explain them could not tell the good ones apart.
+void cap(std::vector<Observation>& trainings) {
+    std::vector<double> losses;
+    for (const Observation& training : trainings) losses.push_back(*training.loss);
+    std::sort(losses.begin(), losses.end());
+    double above = losses[losses.size() / 2] - losses.front();
+    if (!(above > 0)) above = losses[losses.size() * 3 / 4] - losses.front();
+    if (!(above > 0)) return;  // equal results
+    const double most = losses[losses.size() / 2] + 3 * above;
+    for (Observation& training : trainings) training.loss = std::min(*training.loss, most);
+}
+
+/// A process, and by how much it misses.
+struct Calibrated {
+    GaussianProcess process;
+    double noise = 0;     ///< standard deviation, in units of the targets
+    double widening = 1;  ///< factor of all deviations
+};
+
+/// Returns the process of highest posterior density, or one with more noise that is hardly less likely: short waves and
+/// noise explain single trainings alike, and most fits end at short waves. Others are held at some noise.
+Calibrated best_process(const SearchSpace& space, const Data& data) {
+    constexpr int iterations = 40;
+    constexpr std::array noises{0.0, 0.03, 0.1, 0.25, 0.5};  // least variances, of targets of variance 1
+    constexpr double hardly = 3;                             // of the logarithm
     const Targets targets = rescale(data.losses, data.variances, Scale::plain);
     Inputs inputs = data.inputs;
     inputs.variances = targets.variances;
-    Fit best{{}, INFINITY};
+    std::vector<Fit> fits;
+    double least_cost = INFINITY;
     for (const bool additive : {false, true})
         for (const double noise : noises) {
             Hyperparameters start = prior_hyperparameters(inputs.categorical, additive);
-            start.noise = noise;
-            if (Fit found = fit(inputs, targets.values, start, iterations); found.cost < best.cost)
-                best = std::move(found);
+            const double least = noise > 0 ? std::log(noise) : -30;
+            start.noise = std::max(start.noise, least);
+            fits.push_back(fit(inputs, targets.values, start, iterations, least));
+            least_cost = std::min(least_cost, fits.back().cost);
         }
-    return best.parameters;
+    std::erase_if(fits, [&](const Fit& one) { return one.cost > least_cost + hardly; });
+    const Fit& best = *std::max_element(
+        fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.parameters.noise < b.parameters.noise; });
+    Calibrated model{process_of(space, data, {Scale::plain, best.parameters}, {}), std::exp(best.parameters.noise / 2)};
+    const auto predictions = model.process.leave_one_out();
+    double squares = 0;
+    for (std::size_t i = 0; i < predictions.size(); ++i)
+        squares += std::pow((model.process.targets()[i] - predictions[i].mean) / predictions[i].deviation, 2);
+    model.widening = std::max(1.0, std::sqrt(squares / static_cast<double>(predictions.size())));
+    return model;
 }
 
 /// Returns the probability of each input's being the least, by draws from the joint posterior.
-std::vector<double> chances(const GaussianProcess& process, const std::vector<std::size_t>& inputs,
+std::vector<double> chances(const Calibrated& model, const std::vector<std::size_t>& inputs,
                             const std::vector<double>& means, std::uint64_t seed) {
     const std::size_t n = inputs.size();
-    const std::vector<double> covariance = process.covariance(inputs);
+    std::vector<double> covariance = model.process.covariance(inputs);
+    for (double& one : covariance) one *= model.widening * model.widening;
     std::vector<double> factor;
     for (double jitter = smallest_jitter;; jitter *= 10) {
         factor = covariance;
@@ -102,35 +143,44 @@ std::vector<double> chances(const GaussianProcess& process, const std::vector<st
 
 Result<PosteriorRanking> posterior_ranking(const Study& study, const StudyRecord& record) {
     PosteriorRanking ranking;
-    if (!study.objective.further.empty()) return ranking;
+    const auto empty = [&](std::string why) {
+        ranking.why_empty = std::move(why);
+        return ranking;
+    };
+    if (!study.objective.further.empty()) return empty("has several objectives");
     Policy policy = study.policy;
     if (samples_as_declared(study.sampler)) policy.scaled = false;
     const auto map = CubeMap::make(study.space, policy, study.fixed, study.where);
     if (!map) return map.error();
-    const std::vector<Observation> trainings = trainings_of(study, record, *map);
-    if (trainings.size() < fewest_ranked) return ranking;
+    std::vector<Observation> trainings = trainings_of(study, record, *map);
+    if (trainings.size() < fewest_ranked)
+        return empty("has " + counted(static_cast<std::int64_t>(trainings.size()), "trial") + " with a value of " +
+                     study.objective.metric + ", and a model needs " + std::to_string(fewest_ranked));
+    cap(trainings);
     const SearchSpace space = input_space(study, *map);
-    const std::vector<std::size_t> kept = select(trainings, most_trainings);
+    const std::vector<std::size_t> kept = select(trainings, most_trainings_in(space.categorical.size()));
     const Data data = data_of(space, trainings, kept);
-    const Model model{Scale::plain, likeliest(data)};
-    const GaussianProcess process = process_of(space, data, model, {});
-
     const auto n = static_cast<double>(data.losses.size());
     const double mean = std::accumulate(data.losses.begin(), data.losses.end(), 0.0) / n;
     double squares = 0;
     for (const double loss : data.losses) squares += (loss - mean) * (loss - mean);
+    if (!std::isfinite(squares)) return empty("has values of " + study.objective.metric + " too large for a model");
     const double unit = squares > 0 ? std::sqrt(squares / n) : 1;
-    ranking.noise = unit * std::exp(model.parameters.noise / 2);
+    const Calibrated model = best_process(space, data);
+    ranking.noise = unit * model.noise * model.widening;
 
     struct Candidate {
         std::size_t input = 0;
-        GaussianProcess::Prediction at;
-        [[nodiscard]] double cautious() const { return at.mean + at.deviation; }
+        double mean = 0, deviation = 0;
+        [[nodiscard]] double cautious() const { return mean + deviation; }
     };
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < kept.size(); ++i)
-        if (may_be_best(record.trial(trainings[kept[i]].trial), study.objective))
-            candidates.push_back({i, process.predict(process.inputs().row(i))});
+        if (may_be_best(record.trial(trainings[kept[i]].trial), study.objective)) {
+            const auto at = model.process.predict(model.process.inputs().row(i));
+            candidates.push_back({i, at.mean, at.deviation * model.widening});
+        }
+    if (candidates.empty()) return empty("has no trial that may be the best");
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.cautious() < b.cautious(); });
     std::vector<std::size_t> compared;
@@ -138,14 +188,14 @@ Result<PosteriorRanking> posterior_ranking(const Study& study, const StudyRecord
     for (const Candidate& candidate : candidates) {
         if (compared.size() == most_compared) break;
         compared.push_back(candidate.input);
-        means.push_back(candidate.at.mean);
+        means.push_back(candidate.mean);
     }
-    const std::vector<double> chance = chances(process, compared, means, study.seed);
+    const std::vector<double> chance = chances(model, compared, means, study.seed);
     const double sign = study.objective.direction == Direction::minimize ? 1 : -1;
     for (std::size_t i = 0; i < candidates.size(); ++i)
         ranking.configurations.push_back({trainings[kept[candidates[i].input]].trial,
-                                          sign * (mean + unit * candidates[i].at.mean),
-                                          unit * candidates[i].at.deviation, i < chance.size() ? chance[i] : 0});
+                                          sign * (mean + unit * candidates[i].mean), unit * candidates[i].deviation,
+                                          i < chance.size() ? chance[i] : 0});
     return ranking;
 }
 

@@ -48,7 +48,8 @@ std::string better_choice_text(const Study& study, const StudyRecord& record, co
     const Expected& chosen = ranking.configurations.front();
     const auto own = std::find_if(ranking.configurations.begin(), ranking.configurations.end(),
                                   [&](const Expected& one) { return one.trial == best->number; });
-    if (own == ranking.configurations.end() || own->trial == chosen.trial || chosen.chance < clearly * own->chance)
+    if (own == ranking.configurations.end() || own->trial == chosen.trial || chosen.chance <= 0 ||
+        chosen.chance < clearly * own->chance)
         return {};
     return "if trainings are noisy, trial " + std::to_string(chosen.trial) + " is the better choice: a model expects " +
            expected_text(chosen) + " of a further training of it, and " + expected_text(*own) + " of trial " +

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "hpo/random.hpp"
@@ -132,6 +133,57 @@ TEST(PosteriorRanking, TrialsThatFailedOrBreakConstraintsAreNotNamed) {
         EXPECT_EQ(one.trial % 2, 0);
         EXPECT_NE(one.trial, 28);
     }
+}
+
+TEST(PosteriorRanking, IsEmptyWhereNoTrialKeepsTheConstraints) {
+    Study study = over_unit_square();
+    study.objective.constraints = {{.metric = "size", .max = 1}};
+    StudyRecord record = searched(study, 20, 0);
+    for (TrialRecord& trial : record.trials) {
+        trial.curve = {{.step = 1, .metrics = {{"loss", *trial.value}, {"size", 2.0}}}};
+        trial.best_step = 1;
+    }
+    const auto ranking = posterior_ranking(study, record);
+    EXPECT_THAT(ranking->configurations, ::testing::IsEmpty());
+    EXPECT_NE(ranking->why_empty, "");
+}
+
+TEST(PosteriorRanking, PenaltiesAndDivergencesHideNoGoodConfiguration) {
+    for (const double penalty : {1e3, 1e200, std::numeric_limits<double>::max()}) {
+        const Study study = over_unit_square();
+        StudyRecord record = searched(study, 40, 0.01);
+        for (TrialRecord& trial : record.trials)
+            if (number_or(trial.params.at("x"), 0) > 0.8)
+                trial.value = penalty / (1 + static_cast<double>(trial.number));
+        const auto ranking = posterior_ranking(study, record);
+        ASSERT_THAT(ranking->configurations, ::testing::Not(::testing::IsEmpty())) << penalty;
+        const Expected& first = ranking->configurations.front();
+        EXPECT_LT(merit(record.trial(first.trial)), merit(*best_trial(record, study.objective)) + 0.1) << penalty;
+        EXPECT_NEAR(first.value, merit(record.trial(first.trial)), 0.2) << penalty;
+    }
+}
+
+TEST(PosteriorRanking, ValuesTooLargeForAModelAreNoRanking) {
+    const Study study = over_unit_square();
+    StudyRecord record = searched(study, 20, 0);
+    for (TrialRecord& trial : record.trials) trial.value = trial.number % 2 == 0 ? 1e308 : -1e308;
+    EXPECT_THAT(posterior_ranking(study, record)->configurations, ::testing::IsEmpty());
+}
+
+TEST(PosteriorRanking, ClaimsNoMoreThanItsPredictionsHold) {
+    Study study = over_unit_square();
+    study.space.clear();
+    for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"})
+        study.space.push_back(unit_dimension(name));
+    StudyRecord record;
+    for (TrialRecord& trial : played(study, 100, [&](const TrialRecord& one) {
+             return number_or(one.params.at("a"), 0) + 0.2 * luck(study.seed, one.number);
+         }))
+        record.trials.push_back(std::move(trial));
+    const auto ranking = posterior_ranking(study, record);
+    EXPECT_GT(ranking->noise, 0.1);
+    const Expected& first = ranking->configurations.front();
+    EXPECT_LT(std::abs(first.value - number_or(record.trial(first.trial).params.at("a"), 0)), 4 * first.deviation);
 }
 
 TEST(PosteriorRanking, IsEmptyForFewTrialsAndForSeveralObjectives) {
