@@ -23,6 +23,7 @@
 #include "hpo/worker_key_defaults.hpp"
 #include "os/process.hpp"
 #include "worker/backends/backends.hpp"
+#include "worker/backends/cpu/blas.hpp"
 #include "worker/backends/cpu/core_binding.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/cpu/products.hpp"
@@ -180,10 +181,11 @@ int print_description(const Settings& settings) {
 
 int print_prediction(const Settings& settings) {
     end_with_peer(STDOUT_FILENO);  // only hpo waits for the predictions
-    const auto device = make_cpu_device();
-    device->use_cores(own_cores());
     nlohmann::json json;
     try {
+        if (!blas()) throw std::runtime_error(blas().error().message);
+        const auto device = make_cpu_device();
+        device->use_cores(own_cores());
         const auto summary = predict(*device, *settings.model, settings.data, settings.output);
         if (summary) return std::printf("%s\n", summary->c_str()), 0;
         json["error"] = summary.error().message;
@@ -357,7 +359,9 @@ int worker_main(int argc, char** argv) {
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (!settings.calibrated && !settings.profiled && !settings.followed && (endpoint == nullptr || *endpoint == '\0'))
         return std::fputs(help, stderr), 2;
-    if (const char* of_hpo = std::getenv("HPO_VERSION"); of_hpo && std::string_view(of_hpo) != version)
+    const bool of_a_trial =
+        !settings.calibrated && !settings.profiled;  // others may find such a variable of the user's
+    if (const char* of_hpo = std::getenv("HPO_VERSION"); of_a_trial && of_hpo && std::string_view(of_hpo) != version)
         return std::fprintf(stderr, "hpo-worker is of version %s, and hpo of version %s: install both together\n",
                             version, of_hpo),
                2;
