@@ -20,3 +20,8 @@ execute_process(COMMAND gzip -9nf "${doc}/changelog" COMMAND_ERROR_IS_FATAL ANY)
 
 # The same modes whatever the umask was.
 execute_process(COMMAND chmod -R u=rwX,go=rX "${CPACK_TEMPORARY_DIRECTORY}/usr" COMMAND_ERROR_IS_FATAL ANY)
+
+# No path of the build, where libraries may have been unpacked (.ci/unpack-packages).
+foreach(program hpo hpo-worker)
+    execute_process(COMMAND patchelf --remove-rpath "${CPACK_TEMPORARY_DIRECTORY}/usr/bin/${program}" COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
