@@ -240,8 +240,7 @@ void Reports::note_fold(const Report& report) {
     if (!fold_) fold_ = report.fold, line_of_fold_ = report.line;
     if (*fold_ != *report.fold)
         warn("its lines with the objective are of several folds, and each is a step: '" + line_of_fold_ + "', '" +
-             report.line +
-             "'; set objective.metric to the name of their mean, as in mean_acc, which the script prints");
+             report.line + "'; print their mean at the end and set objective.metric to its name, as in mean_acc");
 }
 
 void Reports::remember(const Report& report) {
