@@ -168,8 +168,7 @@ Reports::Judgement Reports::nothing_waits(const Report&, const Place&) {
 /// A line that has counted is printed again by a logger as well, or as the best of all at the end: "[3] valid_0's auc:
 /// 0.9".
 Reports::Judgement Reports::line_again(const Report& report, const Place&) {
-    const bool another = report.line != line_of_last_ || report.announced;
-    const bool repeats = report.numbered && another && lines_.contains(report.line);
+    const bool repeats = report.numbered && report.line != line_of_last_ && lines_.contains(report.line);
     return repeats ? Judgement{Verdict::none} : Judgement{};
 }
 

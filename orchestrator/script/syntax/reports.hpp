@@ -24,7 +24,6 @@ struct Report {
     bool counted = false;         ///< true if the line has the number of a step or an iteration
     bool running = false;         ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
-    bool announced = false;            ///< true below a line that announces a quotation: "Best iteration is:"
     std::optional<std::int64_t> fold;  ///< of a cross-validation, which the line or one before it names
 };
 

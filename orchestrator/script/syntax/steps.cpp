@@ -93,7 +93,6 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     Redraws& redraws = redraws_.at(stream);
     for (const Reading& counting : redrawn ? redraws.redrawn(reading) : redraws.ended(reading, blank))
         take_reading(counting);
-    if (!blank) announced_ = trim(text).ends_with(':') && quotes(lower_case(text));
     if (reported_ == 0 && given_ == 0) consider(text);
 }
 
@@ -116,7 +115,6 @@ void StepReader::take_reading(const Reading& reading) {
                                             .counted = is_counted(reading),
                                             .running = reading.running,
                                             .progress = reading.progress,
-                                            .announced = announced_,
                                             .fold = fold_});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();

@@ -108,7 +108,6 @@ class StepReader {
     std::int64_t reported_ = 0;              ///< reports of the objective in it
     std::optional<double> epoch_;            ///< the last one that was printed
     std::optional<std::int64_t> fold_;       ///< likewise
-    bool announced_ = false;                 ///< true if the last line announced a quotation
     std::set<std::string> followers_;        ///< names that came after its objective
     Metrics late_;                           ///< metrics that came after the step was given
     double objective_at_ = 0, last_at_ = 0;  ///< when its objective and its last metric were read

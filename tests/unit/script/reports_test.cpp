@@ -220,13 +220,6 @@ TEST(Reports, ALineThatIsRepeatedWithItsNumberIsNoStep) {
         << "without a number each line is a report";
 }
 
-TEST(Reports, TheLastLineThatIsAnnouncedAsTheBestIsNoFurtherStep) {
-    const std::string lines = epochs("[#]\tvalid_0's auc: $\n"), last = "[3]\tvalid_0's auc: 0.8\n";
-    const std::string best = "Did not meet early stopping. Best iteration is:\n";
-    EXPECT_EQ(read_output("auc", lines + best + last).values, wanted);
-    EXPECT_EQ(read_output("auc", lines + "Next:\n" + last).values.size(), 4U);
-}
-
 TEST(Reports, ASummaryOfTheSameEpochInAnotherNotationIsNoStep) {
     EXPECT_EQ(read_output("eval_loss", epochs("{'eval_loss': $, 'epoch': #}\n", {},
                                               "***** eval metrics *****\n  epoch = 3\n  eval_loss = 0.7\n"))
