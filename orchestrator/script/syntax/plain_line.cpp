@@ -165,21 +165,17 @@ class LineParser : TokenLine {
     struct Share {
         double number;
         std::size_t end;
-        string_view unit{};
     };
 
-    /// Reads what the ratio at this token stands for behind the words of a name: the percentage in brackets after it,
-    /// as in "Accuracy: 99/100 (99%)", or the quotient for a share, as in "acc 61/100".
+    /// Reads the percentage in brackets behind a ratio that stands at this token after the words of a name, as in
+    /// "Accuracy: 99/100 (99%)". Without one nobody knows whether the sign divides.
     [[nodiscard]] std::optional<Share> share_at(std::size_t at) const {
-        const auto ratio = is(at, Kind::junk) ? ratio_of(tokens_[at].text) : std::nullopt;
+        const bool ratio = is(at, Kind::junk) && is_ratio(tokens_[at].text);
         if (!ratio || words_.empty() || is_counter(words_.back())) return {};
-        if (is(at + 1, Kind::open, "(") && is(at + 2, Kind::number) && tokens_[at + 2].percent &&
-            is(at + 3, Kind::close))
-            return Share{tokens_[at + 2].number, at + 4, "%"};
-        const auto [part, total] = *ratio;
-        const bool counts_work = is_separator(at + 1) || is(at + 1, Kind::number);  // "val acc 3/10: 0.5"
-        if (!is_share(words_.back()) || counts_work || part < 0 || total <= 0 || part > total) return {};
-        return Share{static_cast<double>(part) / static_cast<double>(total), at + 1, "/"};
+        if (!is(at + 1, Kind::open, "(") || !is(at + 2, Kind::number) || !tokens_[at + 2].percent ||
+            !is(at + 3, Kind::close))
+            return {};
+        return Share{tokens_[at + 2].number, at + 4};
     }
 
     void on_junk(const Token& token) {
@@ -192,7 +188,7 @@ class LineParser : TokenLine {
         }
         if (const auto share = share_at(at_); share && is_share(words_.back())) {
             at_ = share->end;
-            pairs_.push_back({std::exchange(words_, {}), std::exchange(qualifier_, {}), share->number, share->unit});
+            pairs_.push_back({std::exchange(words_, {}), std::exchange(qualifier_, {}), share->number});
             return;
         }
         note_progress(at_++);
@@ -290,7 +286,7 @@ class LineParser : TokenLine {
             return;
         }
         if (const auto share = share_at(at_)) {
-            emit({words_, std::exchange(qualifier_, {}), share->number, share->unit});
+            emit({words_, std::exchange(qualifier_, {}), share->number});
             words_.clear();
             at_ = share->end;
             return;

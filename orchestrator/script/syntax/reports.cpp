@@ -191,7 +191,6 @@ Reports::Judgement Reports::epoch_of_another_stream(const Report& report, const 
 /// Lines of the first form report, as the first line of all does.
 Reports::Judgement Reports::line_of_known_form(const Report& report, const Place& place) {
     if (found_ && report.form != form_) return {};
-    note_fold(report);  // rather than its epoch
     if (place.again)
         warn("its epoch has several lines with the objective, and each is a step: '" + line_ + "', '" + report.line +
              "'; print it once an epoch, or set worker.step to their number in a step");

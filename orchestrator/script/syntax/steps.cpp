@@ -115,7 +115,7 @@ void StepReader::take_reading(const Reading& reading) {
                                             .counted = is_counted(reading),
                                             .running = reading.running,
                                             .progress = reading.progress,
-                                            .fold = fold_});
+                                            .fold = is_average(needs_.objective) ? std::nullopt : fold_});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();
@@ -257,8 +257,11 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     string_view rest = trim(behind);
     const bool separated = rest.starts_with(':') || rest.starts_with('=');
     if (separated) rest = trim(rest.substr(1));
-    if (!separated && (rest.empty() || !is_digit(rest[0]) || is_ratio(rest.substr(0, rest.find_first_of(" \t,;:)]")))))
-        return;  // "val_acc <- the best", "loss 3/10: ..." of a batch
+    if (!separated) {  // "val_acc <- the best", "loss 0.9 is better than 0.95", "loss 3/10: ..." of a batch
+        const string_view word = rest.substr(0, rest.find_first_of(" \t,;:)]"));
+        const auto number = leading_number(word);
+        if (word.empty() || !is_digit(word[0]) || is_ratio(word) || (number && number->second == word.size())) return;
+    }
     if (rest.empty() || (!is_digit(rest[0]) && string_view("<>~+-.").find(rest[0]) == string_view::npos)) return;
     const bool read = std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
         return one.bare == name || one.name == name || one.name.ends_with(name);

@@ -74,7 +74,11 @@ string_view TokenLine::unit_at(std::size_t at) const {
 bool TokenLine::goes_on_at(std::size_t at) const {
     if ((is(at, Kind::word, "in") || is(at, Kind::word, "of")) && is(at + 1, Kind::number)) return true;  // "1 in 9"
     if (is(at, Kind::word, "out") && is(at + 1, Kind::word, "of") && is(at + 2, Kind::number)) return true;
-    if ((is(at, Kind::rule, "+") || is(at, Kind::junk, "/")) && is(at + 1, Kind::number)) return true;
+    if (is(at, Kind::rule, "+") && is(at + 1, Kind::number)) return true;
+    const auto is_of_other = [&](std::size_t i) {
+        return is(i, Kind::word) && (is_unit(tokens_[i].text) || is_counter(tokens_[i].text));
+    };
+    if (is(at, Kind::junk, "/") && is(at + 1, Kind::number) && !is_of_other(at + 2)) return true;  // "0.5 / 0.7"
     const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
     if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
     if (is(at, Kind::comma) && is(at + 1, Kind::number))                                // "precision, recall: 0.5, 0.6"

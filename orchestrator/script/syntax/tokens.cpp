@@ -166,8 +166,8 @@ class Tokenizer {
         return !tokens_.empty() && (tokens_.back().kind == Kind::equals || tokens_.back().kind == Kind::colon);
     }
 
-    /// Returns the length of a ratio of whole numbers with blanks around its sign, as in "9000 / 10000", whose first
-    /// number has `size` digits. Returns 0 if there is none.
+    /// Returns the length of a ratio of whole numbers with blanks around its sign and its percentage behind it, as in
+    /// "9000 / 10000 (90%)", without the percentage. Its first number has `size` digits. Returns 0 if there is none.
     [[nodiscard]] std::size_t spaced_ratio(std::size_t size) const {
         const auto skip = [&](std::size_t at, auto is_skipped) {
             while (at < rest_.size() && is_skipped(rest_[at])) ++at;
@@ -177,12 +177,12 @@ class Tokenizer {
         if (skip(0, is_digit) != size) return 0;
         const std::size_t sign = skip(size, is_blank);
         if (sign >= rest_.size() || rest_[sign] != '/') return 0;
-        const std::size_t total = skip(sign + 1, is_blank), end = skip(total, is_digit);
-        if (end == total) return 0;
-        const std::size_t after = skip(end, is_blank);
-        const bool goes_on = after < rest_.size() && rest_[after] == '/';  // "2024 / 05 / 01"
-        const bool whole = end == rest_.size() || string_view(" \t,;:|()[]{}").find(rest_[end]) != string_view::npos;
-        return whole && !goes_on ? end : 0;
+        const std::size_t total = skip(sign + 1, is_blank), end = skip(total, is_digit), open = skip(end, is_blank);
+        if (end == total || open >= rest_.size() || rest_[open] != '(') return 0;
+        const std::size_t percentage = skip(open + 1, is_blank);
+        const std::size_t sign_at = skip(percentage, [](char c) { return is_digit(c) || c == '.' || c == ' '; });
+        const bool percent = percentage < sign_at && sign_at < rest_.size() && rest_[sign_at] == '%';
+        return percent ? end : 0;
     }
 
     /// Returns true if groups of three digits follow the number after blanks, as in "1 234.5": one number or several.

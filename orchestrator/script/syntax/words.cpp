@@ -32,6 +32,7 @@ constexpr string_view units[] = {"s",    "sec",     "secs", "second", "seconds",
 constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "accuracy", "auc",
                                         "f1",     "score",   "mse",    "rmse", "mae",      "precision",
                                         "recall", "logloss", "merror", "ndcg", "map",      "reward"};
+constexpr string_view average_words[] = {"mean", "avg", "average", "cv"};
 constexpr string_view shares[] = {"acc", "accuracy", "precision", "recall"};
 constexpr string_view wrappers[] = {"tensor", "float", "array",  "int",      "uint",  "some",      "decimal", "scalar",
                                     "number", "f",     "double", "variable", "param", "parameter", "ndarray", "bfloat"};
@@ -79,6 +80,12 @@ bool is_unit(string_view word) {
 bool has_metric_word(string_view name) {
     const std::string small = lower_case(name.substr(name.find_last_of("_-/.") + 1));
     return is_one_of(small, metric_words);
+}
+
+bool is_average(string_view name) {
+    const std::string small = lower_case(name);
+    return std::any_of(std::begin(average_words), std::end(average_words),
+                       [&](string_view word) { return small.find(word) != std::string::npos; });
 }
 
 bool is_share(string_view name) {

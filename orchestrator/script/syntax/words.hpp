@@ -19,6 +19,8 @@ bool is_preposition(std::string_view word);
 bool is_unit(std::string_view word);
 /// Returns true if the name ends with a word such as loss or error.
 bool has_metric_word(std::string_view name);
+/// Returns true for the name of an average, such as mean_acc or avg_loss.
+bool is_average(std::string_view name);
 /// Returns true if the last part of a name is a metric that is a part of a total, such as accuracy.
 bool is_share(std::string_view name);
 /// Returns true if such a word is anywhere in the name, as in mAP50.
