@@ -29,8 +29,6 @@ namespace hpo::commands {
 
 namespace {
 
-constexpr std::int64_t default_top = 5;
-
 /// Returns true if the argument is the name or the folder of a study, even if it looks like a trial.
 bool is_study(const std::string& argument) {
     std::error_code ignored;
@@ -104,7 +102,7 @@ std::string no_single_best(const StudySnapshot& snapshot) {
 CommandAction best(CLI::App& app) {
     struct Arguments {
         std::string study, format, by = "value";
-        std::int64_t repeat = 0, top = default_top;
+        std::int64_t repeat = 0, top = 5;
         bool json = false;
     };
     const auto arguments = std::make_shared<Arguments>();
@@ -131,20 +129,23 @@ CommandAction best(CLI::App& app) {
                        "command resumes it")
             ->check(CLI::Range(1, 1000))
             ->excludes("--format");
-    app.add_option("--top", arguments->top, "The number of best trials to train again, or in the table of --by model")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
+    const auto top = app.add_option("--top", arguments->top,
+                                    "The number of best trials to train again, or in the table of --by model")
+                         ->check(CLI::Range(1, 1000))
+                         ->capture_default_str();
     app.add_flag("--json", arguments->json, "With --repeat: one JSON object for programs")->needs(repeat);
-    return [arguments] {
+    return [arguments, top] {
         const TrialChoice choice =
             is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
         const StudyFolder folder = choose_study(choice.study);
         const bool by_model = arguments->by == "model", whole = by_model || arguments->repeat > 0;
         if (by_model && choice.trial) throw Fatal("--by model chooses the trial, and one is given", 2);
+        if (arguments->repeat > 0 && choice.trial)
+            throw Fatal("--repeat trains the best trials of a study again: name the study alone, and --top", 2);
         StudySnapshot snapshot = snapshot_or_fail(folder, whole ? TrialParts::all : TrialParts::standing);
         if (!whole && !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder, TrialParts::shown);
         const Objective& objective = snapshot.study.objective;
-        if (arguments->top != default_top && arguments->repeat == 0 && !(by_model && arguments->format == "table"))
+        if (top->count() > 0 && arguments->repeat == 0 && !(by_model && arguments->format == "table"))
             throw Fatal("--top goes with --repeat, or with --by model --format table", 2);
         if (!choice.trial && objective.further.empty() && !best_trial(snapshot.record, objective))
             throw Fatal(no_best(snapshot));

@@ -238,12 +238,12 @@ Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool
 }
 
 Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations,
-        double least_noise) {
+        double noise_floor) {
     Posterior posterior(inputs, targets);
     const std::vector<double> from = flatten(start);
     // The bounds lie far outside all priors and keep exponentials finite.
     std::vector<double> low(from.size(), -14.0), high(from.size(), 8.0);
-    low[inputs.dimensions() + 1] = least_noise;
+    low[inputs.dimensions() + 1] = noise_floor;
     const Minimum found = minimise([&](auto x, auto gradient) { return posterior(x, gradient); }, from, low, high,
                                    {.iterations = iterations, .tolerance = 1e-3, .first_step = 0.5});
     return {unflatten(found.x, inputs.dimensions()),

@@ -61,9 +61,9 @@ struct Fit {
 };
 
 /// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps. The cost is infinite
-/// if the covariance matrix is singular to working precision. `least_noise` is a lower bound of the noise's logarithm.
+/// if the covariance matrix is singular to working precision. `noise_floor` is a lower bound of the noise's logarithm.
 Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations,
-        double least_noise = -30);
+        double noise_floor = -30);
 /// Returns the cost of hyperparameters. This is faster than `fit` without iterations, which computes the gradient, too.
 double cost(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& parameters);
 

@@ -65,16 +65,15 @@ std::vector<Observation> trainings_of(const Study& study, const StudyRecord& rec
     return trainings;
 }
 
-/// Moves losses far above the median nearer: some configurations diverge to losses that are larger by magnitudes, and a
-/// model that had to explain them could not tell the good ones apart.
+/// Moves losses far above the better quarter nearer: some configurations diverge to losses that are larger by
+/// magnitudes, and a model that had to explain them could not tell the good ones apart.
 void cap(std::vector<Observation>& trainings) {
     std::vector<double> losses;
     for (const Observation& training : trainings) losses.push_back(*training.loss);
     std::sort(losses.begin(), losses.end());
-    double above = losses[losses.size() / 2] - losses.front();
-    if (!(above > 0)) above = losses[losses.size() * 3 / 4] - losses.front();
-    if (!(above > 0)) return;  // equal results
-    const double most = losses[losses.size() / 2] + 3 * above;
+    std::size_t usual = losses.size() / 4;
+    while (usual + 1 < losses.size() && !(losses[usual] > losses.front())) ++usual;  // equal results
+    const double most = losses[usual] + 6 * (losses[usual] - losses.front());
     for (Observation& training : trainings) training.loss = std::min(*training.loss, most);
 }
 

@@ -33,9 +33,9 @@ inline constexpr std::size_t fewest_ranked = 10;
 /// Ranks the configurations that may be the best (may_be_best), of large studies the better ones, by expected value
 /// plus or minus one deviation, whichever is worse: a configuration that is hardly known does not come first. Each
 /// training counts, also a further seed of a configuration, but for those that failed or diverged. Losses far above the
-/// median count as less. The hyperparameters are those whose leave-one-out predictions are best, with noise rather
-/// than short waves; if these predictions miss by more than they should, all deviations are larger by as much. Empty if
-/// the study has several objectives, fewer than `fewest_ranked` trainings with a value, or no trial that may be the
+/// better quarter count as less. The hyperparameters are those of the highest posterior density, with noise rather than
+/// short waves; if leave-one-out predictions miss by more than they should, all deviations are larger by as much. Empty
+/// if the study has several objectives, fewer than `fewest_ranked` trainings with a value, or no trial that may be the
 /// best. The parameters of the trials must have been read. Fails if the study's space is invalid.
 Result<PosteriorRanking> posterior_ranking(const Study& study, const StudyRecord& record);
 

@@ -153,7 +153,7 @@ TEST(PosteriorRanking, PenaltiesAndDivergencesHideNoGoodConfiguration) {
         const Study study = over_unit_square();
         StudyRecord record = searched(study, 40, 0.01);
         for (TrialRecord& trial : record.trials)
-            if (number_or(trial.params.at("x"), 0) > 0.8)
+            if (number_or(trial.params.at("x"), 0) > 0.4)
                 trial.value = penalty / (1 + static_cast<double>(trial.number));
         const auto ranking = posterior_ranking(study, record);
         ASSERT_THAT(ranking->configurations, ::testing::Not(::testing::IsEmpty())) << penalty;
