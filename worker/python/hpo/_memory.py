@@ -64,7 +64,8 @@ def _of_mps() -> int:
 def _mlx(name: str) -> Callable[[], Any]:
     """The function of mlx.core, or of mlx.core.metal, where it was before MLX 0.22."""
     core = sys.modules["mlx.core"]
-    return getattr(core, name, None) or getattr(core.metal, name)
+    function: Callable[[], Any] = getattr(core, name, None) or getattr(core.metal, name)
+    return function
 
 
 class DevicePeak:
