@@ -15,7 +15,10 @@ std::vector<std::uint64_t> Readiness::ready() const {
     epoll_event events[16];
     const int count = ::epoll_wait(queue_.get(), events, std::size(events), 0);
     std::vector<std::uint64_t> names;
-    for (int i = 0; i < count; ++i) names.push_back(events[i].data.u64);
+    for (int i = 0; i < count; ++i) {
+        const std::uint64_t name = events[i].data.u64;  // a copy: the struct is packed, its members are not aligned
+        names.push_back(name);
+    }
     return names;
 }
 
