@@ -1,6 +1,7 @@
 #include "orchestrator/view/posterior.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hpo/printable.hpp"
 #include "hpo/standing.hpp"
@@ -13,6 +14,7 @@ namespace hpo::view {
 namespace {
 
 constexpr double clearly = 2;  // times the chance
+constexpr double apart = 0.5;  // of the deviation that is expected of the best value
 
 }  // namespace
 
@@ -49,7 +51,7 @@ std::string better_choice_text(const Study& study, const StudyRecord& record, co
     const auto own = std::find_if(ranking.configurations.begin(), ranking.configurations.end(),
                                   [&](const Expected& one) { return one.trial == best->number; });
     if (own == ranking.configurations.end() || own->trial == chosen.trial || chosen.chance <= 0 ||
-        chosen.chance < clearly * own->chance)
+        chosen.chance < clearly * own->chance || std::abs(own->value - chosen.value) < apart * own->deviation)
         return {};
     return "if trainings are noisy, trial " + std::to_string(chosen.trial) + " is the better choice: a model expects " +
            expected_text(chosen) + " of a further training of it, and " + expected_text(*own) + " of trial " +

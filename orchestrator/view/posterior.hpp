@@ -15,8 +15,8 @@ std::string expected_text(const Expected& expected);
 std::string draw_posterior(const Study& study, const StudyRecord& record, const PosteriorRanking& ranking,
                            std::size_t most, const Screen& screen);
 
-/// Returns a sentence if the best configuration by the model is another one than by its value, and has at least twice
-/// the chance of being the best; else an empty text.
+/// Returns a sentence if the best configuration by the model is another one than by its value, has at least twice the
+/// chance of being the best, and is expected to be better by half a deviation; else an empty text.
 std::string better_choice_text(const Study& study, const StudyRecord& record, const PosteriorRanking& ranking);
 
 }  // namespace hpo::view

@@ -39,6 +39,9 @@ TEST_F(Posterior, AnotherChoiceIsNamedWhereItIsTwiceAsLikelyTheBest) {
     EXPECT_THAT(better_choice_text(study_, record_, ranking_),
                 Mentions("noisy", "trial 2", "0.2100 +- 0.02000", "0.2600 +- 0.05000", "trial 1", "60 %", "30 %",
                          "hpo best noisy --by model"));
+    ranking_.configurations[1].value = 0.23;
+    EXPECT_EQ(better_choice_text(study_, record_, ranking_), "") << "both are expected to be as good";
+    ranking_.configurations[1].value = 0.26;
     ranking_.configurations[0].chance = 0.59;
     EXPECT_EQ(better_choice_text(study_, record_, ranking_), "");
 }
