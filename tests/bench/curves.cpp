@@ -32,8 +32,8 @@
 namespace {
 
 using namespace hpo;
-using bench::Problem;
-using bench::Training;
+using curves::Problem;
+using curves::Training;
 using to_worker::Action;
 
 constexpr double least_regret = 1e-3;  ///< smaller regrets count as this one: tables hold their best exactly
@@ -381,9 +381,9 @@ int main(int count, char** arguments) {
             else if (word == "--json")
                 settings.json = true;
             else if (word == "--drawn")
-                for (Problem& problem : bench::families()) problems.push_back(std::move(problem));
+                for (Problem& problem : curves::families()) problems.push_back(std::move(problem));
             else if (word == "--laws")
-                for (Problem& problem : bench::laws()) problems.push_back(std::move(problem));
+                for (Problem& problem : curves::laws()) problems.push_back(std::move(problem));
             else if (word == "--only") {
                 std::vector<Strategy> wanted;
                 std::istringstream names(value());
@@ -397,7 +397,7 @@ int main(int count, char** arguments) {
             } else if (word.starts_with("-"))
                 return usage();
             else
-                problems.push_back(bench::recorded(word));
+                problems.push_back(curves::recorded(word));
         }
         if (problems.empty()) return usage();
         if (said && settings.trials == 0) throw Fatal("--said is of studies that end: give --trials");

@@ -14,7 +14,7 @@
 #include "hpo/result.hpp"
 #include "orchestrator/sampling/policy.hpp"
 
-namespace hpo::bench {
+namespace hpo::curves {
 
 namespace {
 
@@ -243,4 +243,4 @@ std::vector<Problem> laws() {
     return problems;
 }
 
-}  // namespace hpo::bench
+}  // namespace hpo::curves

@@ -7,7 +7,7 @@
 
 #include "hpo/space.hpp"
 
-namespace hpo::bench {
+namespace hpo::curves {
 
 /// The reports of a trial at a point, step by step; smaller is better, and a value that is not a number ends it as
 /// diverged.
@@ -38,4 +38,4 @@ std::vector<Problem> families();
 /// little, or fall once more, at a step of their own ("decay") or all at the same one ("late").
 std::vector<Problem> laws();
 
-}  // namespace hpo::bench
+}  // namespace hpo::curves

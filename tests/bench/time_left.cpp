@@ -12,8 +12,9 @@
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/summary.hpp"
 
-namespace hpo {
 namespace {
+
+using namespace hpo;
 
 /// Returns for each event the seconds for which the study had been running.
 std::vector<double> held_at(const std::vector<StoredEvent>& events, const Objective& objective) {
@@ -64,11 +65,10 @@ void replay(const char* file) {
 }
 
 }  // namespace
-}  // namespace hpo
 
 int main(int count, char** files) try {
     if (count < 2) std::fprintf(stderr, "usage: bench_time_left STUDY.db...\n");
-    for (int i = 1; i < count; ++i) hpo::replay(files[i]);
+    for (int i = 1; i < count; ++i) replay(files[i]);
     return count < 2 ? 2 : 0;
 } catch (const std::exception& failed) {
     std::fprintf(stderr, "%s\n", failed.what());
