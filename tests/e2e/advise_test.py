@@ -100,6 +100,8 @@ class Simulated(Case):
 
 
 class Advised(Case):
+    seconds = 22
+
     def setUp(self):
         super().setUp()
         self.environment = {"XDG_CACHE_HOME": str(self.folder / "cache"), "HPO_NVML_LIBRARY": ""}

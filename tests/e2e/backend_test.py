@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 class Backend(Case):
-    seconds = 20
+    seconds = 45
 
     def launches(self, name="debug"):
         connection = sqlite3.connect(f"file:{self.database(name)}?mode=ro", uri=True)

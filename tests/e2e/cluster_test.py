@@ -64,6 +64,7 @@ class ClusterCase(Case):
 
 
 class Agents(ClusterCase):
+    seconds = 25
     LONG = 4000  # epochs: longer than any of these tests takes
 
     def test_trials_run_on_both_and_give_the_values_of_one_machine(self):
@@ -255,6 +256,8 @@ resources: {parallel: 2}
 
 class FalseSsh(ClusterCase):
     """`ssh` is a script that runs the command here, or fails like a broken host."""
+
+    seconds = 25
 
     def ssh(self, text):
         folder = self.folder / "bin"

@@ -33,7 +33,7 @@ stopping: [{rule: divergence}, {rule: plateau, patience: 2}]
 
 
 class Fused(Case):
-    seconds = 35
+    seconds = 50
 
     def setUp(self):
         super().setUp()

@@ -49,6 +49,8 @@ class JoinCase(ClusterCase):
 
 
 class Joining(JoinCase):
+    seconds = 30
+
     def test_hosts_join_at_any_time_and_give_the_values_of_one_machine(self):
         self.write(trials=8, epochs=200)
         child = self.listen(environment={"SLURMD_NODENAME": "here"})

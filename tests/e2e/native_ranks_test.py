@@ -30,6 +30,8 @@ def arguments_of(pid):
 
 
 class NativeRanks(Case):
+    seconds = 18
+
     def curves(self, name):
         return [json.loads(self.hpo("show", name, str(t["trial"]), "--json"))["curve"] for t in self.trials(name)]
 

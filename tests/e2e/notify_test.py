@@ -19,6 +19,8 @@ def is_alive(pid):
 
 
 class Notify(Case):
+    seconds = 16
+
     def told(self):
         return [line.split("|", 2) for line in (self.folder / "told").read_text().splitlines()]
 

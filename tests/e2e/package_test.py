@@ -18,6 +18,8 @@ def contents(folder):
 @unittest.skipUnless(shutil.which("cpack") and shutil.which("dpkg-shlibdeps"), "cmake or dpkg-dev is not installed")
 @unittest.skipUnless(os.geteuid() == 0, "dpkg installs as root alone")
 class Package(Case):
+    seconds = 25
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

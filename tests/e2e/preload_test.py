@@ -90,6 +90,7 @@ class Preload(Case):
 
 
 class AsItsOwn(Preload):
+    seconds = 20
     maxDiff = None
 
     def both(self, text, trials=4, suffix="", **more):

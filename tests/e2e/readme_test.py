@@ -101,6 +101,8 @@ class Citation(Case):
 
 
 class ReadyStudies(Case):
+    seconds = 60
+
     def test_each_is_valid_on_this_machine(self):
         for name in ("worker", "studies"):  # their paths are relative to the project's folder
             (self.folder / name).symlink_to(SOURCE / name)

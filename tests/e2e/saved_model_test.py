@@ -480,6 +480,8 @@ class SavedTransformer(unittest.TestCase):
 
 @unittest.skipUnless(FASHION.exists(), "apt install dataset-fashion-mnist")
 class SavedModel(unittest.TestCase):
+    seconds = 20
+
     def test_numpy_reproduces_the_test_accuracy(self):
         images = numpy.frombuffer(gzip.open(FASHION / "t10k-images-idx3-ubyte.gz").read()[16:], "u1").reshape(-1, 784)
         labels = numpy.frombuffer(gzip.open(FASHION / "t10k-labels-idx1-ubyte.gz").read()[8:], "u1")

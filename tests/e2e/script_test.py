@@ -48,7 +48,7 @@ class Script(Case):
 
 
 class Client(Script):
-    seconds = 20
+    seconds = 30
 
     def test_each_trial_of_a_script_with_the_client_runs_in_a_process_of_its_own(self):
         trials = self.run_script("""

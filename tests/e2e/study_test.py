@@ -12,6 +12,8 @@ from harness import Case, synthetic, wait_for
 
 
 class Study(Case):
+    seconds = 22
+
     def test_a_study_runs_to_its_end_and_prints_the_best_configuration(self):
         out = self.hpo("run", self.study(synthetic()))
         self.assertEqual([path.name for path in (self.folder / "runs/small").glob("study.db*")], ["study.db"])
