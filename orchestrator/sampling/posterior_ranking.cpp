@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "hpo/random.hpp"
@@ -12,8 +14,7 @@
 #include "hpo/text.hpp"
 #include "orchestrator/sampling/dense.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
-#include "orchestrator/sampling/policy.hpp"
-#include "orchestrator/sampling/registry.hpp"
+#include "orchestrator/sampling/study_cube.hpp"
 
 namespace hpo {
 
@@ -36,14 +37,6 @@ double deviate(std::uint64_t seed, std::uint64_t draw, std::uint64_t element) {
         return draw_unit(seed, Purpose::sampler, 0, 2 * (draw * most_compared + element) + i);
     };
     return std::sqrt(-2 * std::log(1 - uniform(0))) * std::cos(2 * std::numbers::pi * uniform(1));
-}
-
-SearchSpace input_space(const Study& study, const CubeMap& map) {
-    SamplerSetup setup;
-    setup.space = study.space;
-    setup.active = [&map](const Point& point) { return map.active(point); };
-    setup.values = [&map](std::size_t dimension) { return map.values(dimension); };
-    return search_space(setup);
 }
 
 std::vector<Observation> trainings_of(const Study& study, const StudyRecord& record, const CubeMap& map) {
@@ -138,63 +131,87 @@ std::vector<double> chances(const Calibrated& model, const std::vector<std::size
     return counts;
 }
 
-}  // namespace
+/// The losses' unit in those of the objective: the targets have mean 0 and variance 1.
+struct Units {
+    double mean = 0, deviation = 1;
+};
 
-Result<PosteriorRanking> posterior_ranking(const Study& study, const StudyRecord& record) {
-    PosteriorRanking ranking;
-    const auto empty = [&](std::string why) {
-        ranking.why_empty = std::move(why);
-        return ranking;
-    };
-    if (!study.objective.further.empty()) return empty("has several objectives");
-    Policy policy = study.policy;
-    if (samples_as_declared(study.sampler)) policy.scaled = false;
-    const auto map = CubeMap::make(study.space, policy, study.fixed, study.where);
-    if (!map) return map.error();
-    std::vector<Observation> trainings = trainings_of(study, record, *map);
-    if (trainings.size() < fewest_ranked)
-        return empty("has " + counted(static_cast<std::int64_t>(trainings.size()), "trial") + " with a value of " +
-                     study.objective.metric + ", and a model needs " + std::to_string(fewest_ranked));
-    cap(trainings);
-    const SearchSpace space = input_space(study, *map);
-    const std::vector<std::size_t> kept = select(trainings, most_trainings_in(space.categorical.size()));
-    const Data data = data_of(space, trainings, kept);
-    const auto n = static_cast<double>(data.losses.size());
-    const double mean = std::accumulate(data.losses.begin(), data.losses.end(), 0.0) / n;
+/// Returns nothing if the losses are too large to be squared.
+std::optional<Units> units_of(const std::vector<double>& losses) {
+    const auto n = static_cast<double>(losses.size());
+    Units units{std::accumulate(losses.begin(), losses.end(), 0.0) / n};
     double squares = 0;
-    for (const double loss : data.losses) squares += (loss - mean) * (loss - mean);
-    if (!std::isfinite(squares)) return empty("has values of " + study.objective.metric + " too large for a model");
-    const double unit = squares > 0 ? std::sqrt(squares / n) : 1;
-    const Calibrated model = best_process(space, data);
-    ranking.noise = unit * model.noise * model.widening;
+    for (const double loss : losses) squares += (loss - units.mean) * (loss - units.mean);
+    if (!std::isfinite(squares)) return std::nullopt;
+    if (squares > 0) units.deviation = std::sqrt(squares / n);
+    return units;
+}
 
-    struct Candidate {
-        std::size_t input = 0;
-        double mean = 0, deviation = 0;
-        [[nodiscard]] double cautious() const { return mean + deviation; }
-    };
+/// An input of the process whose trial may be the best, with its prediction.
+struct Candidate {
+    std::size_t input = 0;
+    double mean = 0, deviation = 0, chance = 0;
+    [[nodiscard]] double cautious() const { return mean + deviation; }
+};
+
+/// Returns the candidates among the inputs, the best first, with the chances of the first `most_compared`.
+std::vector<Candidate> candidates_in(const Calibrated& model, const std::function<bool(std::size_t input)>& eligible,
+                                     std::uint64_t seed) {
     std::vector<Candidate> candidates;
-    for (std::size_t i = 0; i < kept.size(); ++i)
-        if (may_be_best(record.trial(trainings[kept[i]].trial), study.objective)) {
-            const auto at = model.process.predict(model.process.inputs().row(i));
-            candidates.push_back({i, at.mean, at.deviation * model.widening});
-        }
-    if (candidates.empty()) return empty("has no trial that may be the best");
+    for (std::size_t i = 0; i < model.process.inputs().count; ++i) {
+        if (!eligible(i)) continue;
+        const auto at = model.process.predict(model.process.inputs().row(i));
+        candidates.push_back({i, at.mean, at.deviation * model.widening});
+    }
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.cautious() < b.cautious(); });
     std::vector<std::size_t> compared;
     std::vector<double> means;
-    for (const Candidate& candidate : candidates) {
-        if (compared.size() == most_compared) break;
-        compared.push_back(candidate.input);
-        means.push_back(candidate.mean);
+    for (std::size_t i = 0; i < std::min(candidates.size(), most_compared); ++i) {
+        compared.push_back(candidates[i].input);
+        means.push_back(candidates[i].mean);
     }
-    const std::vector<double> chance = chances(model, compared, means, study.seed);
+    if (compared.empty()) return candidates;
+    const std::vector<double> chance = chances(model, compared, means, seed);
+    for (std::size_t i = 0; i < chance.size(); ++i) candidates[i].chance = chance[i];
+    return candidates;
+}
+
+}  // namespace
+
+Result<PosteriorRanking> posterior_ranking(const Study& study, const StudyRecord& record) {
+    const auto empty = [](std::string why) {
+        PosteriorRanking ranking;
+        ranking.why_empty = std::move(why);
+        return ranking;
+    };
+    if (!study.objective.further.empty()) return empty("has several objectives");
+    const auto cube = cube_of(study);
+    if (!cube) return cube.error();
+    std::vector<Observation> trainings = trainings_of(study, record, **cube);
+    if (trainings.size() < fewest_ranked)
+        return empty("has " + counted(static_cast<std::int64_t>(trainings.size()), "trial") + " with a value of " +
+                     study.objective.metric + ", and a model needs " + std::to_string(fewest_ranked));
+    cap(trainings);
+    const SearchSpace space = search_space(setup_in(*cube, study));
+    const std::vector<std::size_t> kept = select(trainings, most_trainings_in(space.categorical.size()));
+    const Data data = data_of(space, trainings, kept);
+    const auto units = units_of(data.losses);
+    if (!units) return empty("has values of " + study.objective.metric + " too large for a model");
+
+    const Calibrated model = best_process(space, data);
+    const auto trial_of = [&](std::size_t input) { return trainings[kept[input]].trial; };
+    const auto candidates = candidates_in(
+        model, [&](std::size_t input) { return may_be_best(record.trial(trial_of(input)), study.objective); },
+        study.seed);
+    if (candidates.empty()) return empty("has no trial that may be the best");
+    PosteriorRanking ranking;
+    ranking.noise = units->deviation * model.noise * model.widening;
     const double sign = study.objective.direction == Direction::minimize ? 1 : -1;
-    for (std::size_t i = 0; i < candidates.size(); ++i)
-        ranking.configurations.push_back({trainings[kept[candidates[i].input]].trial,
-                                          sign * (mean + unit * candidates[i].mean), unit * candidates[i].deviation,
-                                          i < chance.size() ? chance[i] : 0});
+    for (const Candidate& candidate : candidates)
+        ranking.configurations.push_back({trial_of(candidate.input),
+                                          sign * (units->mean + units->deviation * candidate.mean),
+                                          units->deviation * candidate.deviation, candidate.chance});
     return ranking;
 }
 

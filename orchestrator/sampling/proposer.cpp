@@ -9,6 +9,7 @@
 #include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/registry.hpp"
+#include "orchestrator/sampling/study_cube.hpp"
 
 namespace hpo {
 
@@ -113,15 +114,12 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     if (study.learns_from_others() && !study.objective.further.empty())
         return Error{"warm_start learns from the values of one objective, and this study has " +
                      std::to_string(1 + study.objective.further.size()) + ": leave warm_start out"};
-    Policy policy = study.policy;
-    if (samples_as_declared(study.sampler)) policy.scaled = false;
-    auto map = CubeMap::make(study.space, policy, study.fixed, study.where);
-    if (!map) return map.error();
-    SamplerSetup setup;
-    setup.seed = study.seed;
+    const auto cube = cube_of(study);
+    if (!cube) return cube.error();
+    const CubeMap& map = **cube;
+    SamplerSetup setup = setup_in(*cube, study);
     setup.trials = study.budget.trials;
     setup.seconds = study.budget.seconds;
-    setup.space = study.space;
     // If other studies mislead, their best is a bad beginning, and the sampler's own comes second.
     setup.middle_at = !study.start.empty() ? 0 : priors.empty() ? 1 : 2;
     setup.objectives = 1 + study.objective.further.size();
@@ -131,22 +129,17 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
                                     [](const PartSpec& rule) { return rule.type != "divergence"; });
     setup.foretells = std::any_of(study.stopping.begin(), study.stopping.end(),
                                   [](const PartSpec& rule) { return rule.type == "extrapolation"; });
-    const auto shared = std::make_shared<const CubeMap>(*map);
-    setup.active = [shared](const Point& point) { return shared->active(point); };
-    setup.canonical = [shared](const Point& point) { return shared->canonical(point); };
-    auto allowed = Allowed::make(shared, study.where, study.seed);
+    auto allowed = Allowed::make(*cube, study.where, study.seed);
     if (!allowed) return allowed.error();
     setup.allowed = *allowed;
-    setup.middle = [shared](std::size_t dimension, std::uint64_t index) { return shared->middle(dimension, index); };
-    setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
-    if (auto beliefs = Beliefs::of(study.space, [&](std::size_t d) { return shared->preferred(d); }); !beliefs.empty())
+    if (auto beliefs = Beliefs::of(study.space, [&](std::size_t d) { return map.preferred(d); }); !beliefs.empty())
         setup.beliefs = std::make_shared<const Beliefs>(std::move(beliefs));
     const SearchSpace space = search_space(setup);
     for (const PriorStudy& prior : priors)
-        setup.expected.push_back(std::make_shared<const Expectation>(space, sites_of(*map, prior, study.seed)));
+        setup.expected.push_back(std::make_shared<const Expectation>(space, sites_of(map, prior, study.seed)));
     auto sampler = make_sampler(study.sampler, setup);
     if (!sampler) return sampler.error();
-    Proposer made(study, *std::move(map), *std::move(sampler), setup.allowed);
+    Proposer made(study, map, *std::move(sampler), setup.allowed);
     for (const auto& [trial, params] : made.start_)
         if (!made.completed(params, static_cast<std::uint64_t>(trial)))
             return Error{"configuration " + std::to_string(trial) +
@@ -154,7 +147,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
                          std::to_string(most_completions) + " times, and never were the parameters allowed"};
     const auto completes = [&](const Params& params) { return made.completed(params, 0).has_value(); };
     auto next = static_cast<std::int64_t>(study.start.size());
-    for (Params& params : best_of(*shared, priors, study.budget.trials, completes)) {
+    for (Params& params : best_of(map, priors, study.budget.trials, completes)) {
         if (++next == setup.middle_at) ++next;
         made.start_.emplace(next, std::move(params));
     }
