@@ -14,9 +14,14 @@ Pins that are no prose although they look so (input of the test, titles of a tab
 A sentence that a test compares as a whole, with one of EQUALITIES, pins all of its words: it has at least SENTENCE of them side by
 side. How many of these each file still has is in pins_whole.txt, one `FILE: NUMBER` a line; a number only falls.
 
-pins_test.py --list prints the pins that are prose, as that file has them; --whole prints the other file, --sentences its sentences.
+End-to-end tests in Python look for texts by the assertions of PYTHON_PINS, by `in`, and compare whole ones by assertEqual and its like. How
+many pins of prose and whole sentences each file has is in pins_python.txt, which only falls, too.
+
+pins_test.py --list prints the pins that are prose, as that file has them; --whole prints pins_whole.txt, --sentences its sentences;
+--python prints pins_python.txt, --python-list its pins.
 """
 
+import ast
 import collections
 import pathlib
 import re
@@ -28,6 +33,9 @@ WHOLE = TESTS / "pins_whole.txt"
 MATCHERS = ("HasSubstr", "Mentions", "StartsWith", "EndsWith", "ContainsRegex", "MatchesRegex")
 EQUALITIES = ("EXPECT_EQ", "ASSERT_EQ", "EXPECT_STREQ", "Eq", "StrEq", "Contains", "ElementsAre", "UnorderedElementsAre", "Pair")
 SENTENCE = 3
+PYTHON = TESTS / "pins_python.txt"
+PYTHON_PINS = ("assertIn", "assertNotIn", "assertRegex", "assertNotRegex", "assertRaisesRegex", "count", "index", "find", "startswith", "endswith")
+PYTHON_EQUALITIES = ("assertEqual", "assertListEqual", "assertCountEqual", "assertMultiLineEqual", "assertNotEqual")
 
 CALL = re.compile(r"\b(?:(" + "|".join(MATCHERS) + ")|(?:" + "|".join(EQUALITIES) + r"))\($")
 TOKEN = re.compile(r'R"(?P<mark>[^()\\ ]*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\]|\\.)\'|//[^\n]*|(?P<open>\()|(?P<close>\))',
@@ -98,27 +106,70 @@ def sentences():
                 yield str(file.relative_to(TESTS)), source.count("\n", 0, at) + 1, text
 
 
-def too_many_sentences():
-    """Prints where there are more sentences than pins_whole.txt has, or fewer. Returns whether there are."""
-    counts = collections.Counter(name for name, _, _ in sentences())
-    kept = {name: int(count) for name, count in (line.split(": ") for line in WHOLE.read_text().splitlines())}
+def python_texts(source):
+    """The string literals of a Python test: (text, kind as in texts(), line). What an f-string fills in is a placeholder."""
+
+    def walk(node, kind):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values), kind, node.lineno
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                yield node.value, kind, node.lineno
+            return
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            yield from walk(node.func, kind)
+            for at, argument in enumerate(node.args):
+                # Of assertIn(a, b) the first is looked for, of assertRegex(a, b) the second.
+                looked_for = name in PYTHON_PINS and at == (1 if "Regex" in name else 0)
+                compared = name in PYTHON_EQUALITIES and at < 2
+                yield from walk(argument, "pin" if looked_for else kind or "whole" if compared else kind)
+            for keyword in node.keywords:
+                yield from walk(keyword.value, kind)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            yield from walk(node.left, "pin")
+            for right in node.comparators:
+                yield from walk(right, kind)
+        else:
+            for child in ast.iter_child_nodes(node):
+                yield from walk(child, kind)
+
+    yield from walk(ast.parse(source), "")
+
+
+def python_prose():
+    """The pins of prose and the whole sentences of the tests in Python: (file, line, text)."""
+    for file in sorted(TESTS.glob("e2e/*.py")):
+        found = list(python_texts(file.read_text()))
+        input_texts = [text for text, kind, _ in found if not kind]
+        for text, kind, line in found:
+            least = {"pin": 2, "whole": SENTENCE}.get(kind)
+            if least and any(len(run.split()) >= least for run in prose_of(text, input_texts, kind == "whole")):
+                yield str(file.relative_to(TESTS)), line, text
+
+
+def too_many(found, listed, noun):
+    """Prints which files have more texts than `listed` has, or fewer. Returns whether any has."""
+    counts = collections.Counter(name for name, _, _ in found)
+    kept = {name: int(count) for name, count in (line.split(": ") for line in listed.read_text().splitlines())}
     wrong = {name for name in counts.keys() | kept.keys() if counts[name] != kept.get(name, 0)}
     for name in sorted(wrong):
         if counts[name] < kept.get(name, 0):
-            print(f"tests/pins_whole.txt: {name} has {counts[name]} whole sentences now: write that number, or take the line out at 0")
+            print(f"tests/{listed.name}: {name} has {counts[name]} {noun} now: write that number, or take the line out at 0")
             continue
-        print(f"tests/{name}: compares {counts[name]} whole sentences, {kept.get(name, 0)} before; pin the facts of the new one: Mentions(...)")
+        print(f"tests/{name}: has {counts[name]} {noun}, {kept.get(name, 0)} before; pin the facts of the new one: its numbers, keys and places")
     return bool(wrong)
 
 
 def main():
-    if sys.argv[1:] == ["--whole"]:
-        for name, count in sorted(collections.Counter(name for name, _, _ in sentences()).items()):
+    option = "".join(sys.argv[1:])
+    if option in ("--whole", "--python"):
+        for name, count in sorted(collections.Counter(name for name, _, _ in (sentences() if option == "--whole" else python_prose())).items()):
             print(f"{name}: {count}")
         return 0
-    if sys.argv[1:] == ["--sentences"]:
-        for name, line, text in sentences():
-            print(f"tests/{name}:{line}: {text}")
+    if option in ("--sentences", "--python-list"):
+        for name, line, text in sentences() if option == "--sentences" else python_prose():
+            print(f"tests/{name}:{line}: {text}".replace("\n", "\\n"))
         return 0
     found = {}
     for name, at, text in prose():
@@ -137,7 +188,8 @@ def main():
     if allowed != sorted(set(allowed)):
         print("tests/pins_allowed.txt: sort its lines, each once")
         return 1
-    return 1 if too_many_sentences() or new or gone else 0
+    wrong = [too_many(sentences(), WHOLE, "whole sentences"), too_many(python_prose(), PYTHON, "pins of prose")]
+    return 1 if any(wrong) or new or gone else 0
 
 
 if __name__ == "__main__":
