@@ -120,8 +120,8 @@ def python_texts(source):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             yield from walk(node.func, kind)
             for at, argument in enumerate(node.args):
-                # Of assertIn(a, b) the first is looked for, of assertRegex(a, b) the second.
-                looked_for = name in PYTHON_PINS and at == (1 if "Regex" in name else 0)
+                # Of assertIn(a, b) the first is looked for, of assertRegex(a, b) the second, of assert_mentions(a, ...) all but the first.
+                looked_for = (name in PYTHON_PINS and at == (1 if "Regex" in name else 0)) or (name == "assert_mentions" and at > 0)
                 compared = name in PYTHON_EQUALITIES and at < 2
                 yield from walk(argument, "pin" if looked_for else kind or "whole" if compared else kind)
             for keyword in node.keywords:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import sqlite3
@@ -80,6 +81,13 @@ def wait_for(condition, deadline=DEADLINE, message="nothing happened before the 
         select.select([], [], [], 0.005)
 
 
+def names_part(line, part):
+    """True if the line has the part. A number at an end of the part is a whole one in the line: 15, 52, 0.5, 5,000, -5 and 1e5 have no 5."""
+    before = r"(?<![0-9])(?<![0-9][.,])(?<![0-9]e)(?<![0-9]e[+-])(?<!(?<![A-Za-z0-9])[-])" if part[:1].isdigit() else ""
+    after = r"(?![0-9])(?![.,][0-9])(?!e[+-]?[0-9])" if part[-1:].isdigit() else ""
+    return re.search(before + re.escape(part) + after, line) is not None
+
+
 class Case(unittest.TestCase):
     """A test case that runs in an empty folder and ends all processes of its studies."""
 
@@ -113,6 +121,11 @@ class Case(unittest.TestCase):
         self.assertEqual(done.returncode, status, f"hpo {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}")
         self.error = done.stderr
         return done.stdout
+
+    def assert_mentions(self, text, *parts):
+        """Fails unless one line of `text` names all parts, in any order: numbers, keys, places, commands, single words (tests/pins_test.py)."""
+        if not any(all(names_part(line, part) for part in parts) for line in text.splitlines()):
+            self.fail(f"no line names {', '.join(map(repr, parts))}:\n{text}")
 
     def start(self, *arguments, environment=None, **more):
         child = subprocess.Popen([HPO, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
