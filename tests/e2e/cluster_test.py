@@ -394,7 +394,8 @@ class FalseSsh(ClusterCase):
         self.study(precise("several"))
         ssh = self.ssh('XDG_CACHE_HOME=$PWD/cache-$host exec sh -c "$command"')
         for _ in range(20):  # until the trial is interrupted before its end
-            child = self.start("run", "study.yaml", "--fresh", "--on", "ssh:narrow", environment=ssh)
+            shutil.rmtree(self.folder / "runs/several", ignore_errors=True)  # whose steps would be taken for those of the next try
+            child = self.start("run", "study.yaml", "--on", "ssh:narrow", environment=ssh)
             wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
             child.send_signal(signal.SIGINT)
             child.communicate(timeout=60)
