@@ -11,6 +11,7 @@
 #include "orchestrator/devices/helper.hpp"
 #include "os/descriptors.hpp"
 #include "os/environment.hpp"
+#include "os/not_executed.hpp"
 
 namespace hpo {
 
@@ -42,6 +43,7 @@ std::string HelperLink::start(const std::filesystem::path& program, const char* 
         pid_ = 0;
         return path + ": " + std::strerror(error);
     }
+    program_ = program;
     socket_ = std::move(pair.one);
     closed_ = false;
     lines_ = LineSplitter(1 << 20);
@@ -64,13 +66,16 @@ std::optional<std::string> HelperLink::answer() {
     return newest;
 }
 
-std::optional<std::string> HelperLink::ended() {
+std::optional<HelperLink::End> HelperLink::ended() {
     int status = 0;
     if (!socket_ || !closed_ || ::waitpid(pid_, &status, WNOHANG) == 0) return std::nullopt;
     pid_ = 0;
     socket_.reset();
-    if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status)) + ", " + ::strsignal(WTERMSIG(status));
-    return "status " + std::to_string(WEXITSTATUS(status));
+    if (WIFSIGNALED(status))
+        return End{true, "signal " + std::to_string(WTERMSIG(status)) + ", " + ::strsignal(WTERMSIG(status))};
+    if (WEXITSTATUS(status) == os::not_executed)
+        return End{false, program_.string() + ": " + std::strerror(os::execution_error(program_))};
+    return End{true, "status " + std::to_string(WEXITSTATUS(status))};
 }
 
 void HelperLink::kill() {

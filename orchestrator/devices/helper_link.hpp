@@ -34,8 +34,12 @@ class HelperLink {
     /// Returns the newest complete answer that has arrived since the last call.
     std::optional<std::string> answer();
 
+    struct End {
+        bool started = true;  ///< false if the program could not be executed
+        std::string how;
+    };
     /// Returns how it ended by itself, once that is known; nothing while it runs and after kill().
-    std::optional<std::string> ended();
+    std::optional<End> ended();
 
     void kill();
 
@@ -43,6 +47,7 @@ class HelperLink {
     bool reaped();
 
    private:
+    std::filesystem::path program_;
     pid_t pid_ = 0;  ///< not reaped yet; 0 if there is none
     Descriptor socket_;
     bool closed_ = false;  ///< true if the helper has closed the socket

@@ -19,6 +19,7 @@
 namespace hpo {
 namespace {
 
+const std::string not_started = "hpo cannot start its helper for devices: ";
 constexpr Seconds longest_pause{30};
 constexpr Seconds wait_reported_after{1};  ///< of waiting for a first answer
 constexpr Seconds well_for{60};            ///< without a failure, after which earlier ones are forgotten
@@ -33,8 +34,11 @@ class Source {
     void poll(Seconds now) {
         if (const auto line = link_.answer())
             if (auto readings = readings_of(*line)) take(std::move(*readings), now);
-        if (const auto how = link_.ended()) {
-            fail(std::string(name_) + "'s library has crashed (" + *how + "); see what " + tool_ + " says", now);
+        if (const auto end = link_.ended()) {
+            fail(end->started
+                     ? std::string(name_) + "'s library has crashed (" + end->how + "); see what " + tool_ + " says"
+                     : not_started + end->how,
+                 now);
         } else if (link_.running() && waiting_ && now - asked_ >= patience_) {
             link_.kill();
             fail(std::string(name_) + " has not answered within " + duration_text(patience_.count()) + "; see what " +
@@ -46,7 +50,7 @@ class Source {
         if (done_) return;
         if (!link_.running() && now >= next_start_ && reaped) {
             const std::string error = link_.start(options_.program, library_);
-            if (!error.empty()) return fail("hpo cannot start its helper for devices: " + error, now);
+            if (!error.empty()) return fail(not_started + error, now);
             ask(now);
         } else if (link_.running() && !waiting_ && now - asked_ >= options_.every) {
             ask(now);

@@ -203,7 +203,7 @@ class LocalExecutor::Impl {
                 loop_, SupervisorLink::Callbacks{[this, &worker](supervisor::Event kind, std::string_view payload) {
                                                      on_supervisor_event(worker, kind, payload);
                                                  },
-                                                 [this, &worker] { on_supervisor_gone(worker); }});
+                                                 [this, &worker](int failed) { on_supervisor_gone(worker, failed); }});
             if (const int error = worker.supervisor->start(options_.program, tag_of(worker), options_.limits);
                 error != 0) {
                 worker.supervisor.reset();
@@ -259,9 +259,10 @@ class LocalExecutor::Impl {
 
     /// The kernel has killed its worker. The processes that the worker had started are found by the tag, and those that
     /// have cleared their environment as adopted children.
-    void on_supervisor_gone(LocalWorker& worker) {
+    void on_supervisor_gone(LocalWorker& worker, int error) {
         worker.supervisor.reset();
         if (!worker.occupied || worker.exited) return;
+        if (error != 0) return launch_failed(worker, error, "start " + worker.command);
         if (worker.cause.empty()) worker.cause = "its supervisor was killed";
         sweep_worker(worker, 0);
     }

@@ -15,6 +15,7 @@
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "os/environment.hpp"
+#include "os/not_executed.hpp"
 
 namespace hpo {
 namespace asio = boost::asio;
@@ -66,6 +67,7 @@ int SupervisorLink::start(const std::filesystem::path& program, const std::strin
         pid_ = 0;
         return error;
     }
+    program_ = program;
     orders_.assign(orders_write.release());
     events_.assign(events_read.release());
     read();
@@ -101,7 +103,7 @@ void SupervisorLink::await_end(milliseconds pause) {
     }
     const auto gone = std::move(callbacks_.gone);
     close();
-    if (gone) gone();
+    if (gone) gone(error_);
 }
 
 /// Kills what is left of the session that a killed supervisor has led, as long as it is a zombie and no other process
@@ -116,8 +118,11 @@ void SupervisorLink::sweep_session() {
 
 bool SupervisorLink::reaped() {
     while (pid_ != 0) {
-        const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+        int status = 0;
+        const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
         if (ended == 0) return false;
+        if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == os::not_executed)
+            error_ = os::execution_error(program_);
         if (ended > 0 || errno != EINTR) pid_ = 0;
     }
     return true;

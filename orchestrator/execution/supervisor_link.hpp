@@ -22,7 +22,9 @@ class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
    public:
     struct Callbacks {
         std::function<void(supervisor::Event, std::string_view payload)> event;
-        std::function<void()> gone;  ///< the supervisor was reaped; no callback follows
+        /// The supervisor was reaped; no callback follows. `error` is 0, or the errno with which its program could not
+        /// be executed.
+        std::function<void(int error)> gone;
     };
 
     SupervisorLink(boost::asio::io_context& loop, Callbacks callbacks);
@@ -49,6 +51,8 @@ class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
 
     Callbacks callbacks_;
     pid_t pid_ = 0;  ///< a child that was not reaped; 0 if there is none
+    std::filesystem::path program_;
+    int error_ = 0;  ///< with which the program could not be executed
     boost::asio::steady_timer timer_;
     boost::asio::posix::stream_descriptor orders_;
     boost::asio::posix::stream_descriptor events_;

@@ -241,6 +241,15 @@ TEST_F(Monitor, AHelperThatCannotBeStartedIsATroubleAndNoFailure) {
     EXPECT_THAT(monitor.latest().problem, HasSubstr("helper"));
 }
 
+TEST_F(Monitor, AProgramThatIsNotExecutedIsNoCrashOfTheDriver) {
+    const std::filesystem::path program = folder_ / "hpo";
+    std::ofstream(program) << "#!/bin/sh\nexit 127\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    DeviceMonitor monitor({.program = program});
+    monitor.start(now_);
+    EXPECT_THAT(monitor.latest().problem, Mentions("helper", program.string()));
+}
+
 TEST_F(Monitor, ADriverThatFailsIsToldInItsWordsAndItsRecoveryToo) {
     script("device GPU-1111 8GiB Imaginary\nfail 18\n");
     DeviceMonitor monitor(options());

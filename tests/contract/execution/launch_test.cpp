@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <fstream>
 
 #include "tests/contract/execution/harness.hpp"
 #include "tests/contract/execution/refused_calls.hpp"
@@ -109,6 +110,20 @@ TEST(Launch, ASupervisorThatCannotBeStartedFailsTheLaunch) {
     ExecutorHarness harness(options);
     harness.launch(0);
     EXPECT_EQ(harness.next<LaunchFailed>(0).error, ENOENT);
+}
+
+/// Some systems tell of it only by the status 127 of the child.
+TEST(Launch, ASupervisorWhoseProgramIsNotExecutedFailsTheLaunchAndNoTrial) {
+    Folder folder;
+    LocalOptions options;
+    options.program = folder.path / "hpo";
+    std::ofstream(options.program) << "#!/bin/sh\nexit 127\n";
+    std::filesystem::permissions(options.program, std::filesystem::perms::owner_all);
+    ExecutorHarness harness(options);
+    harness.launch(0, {"train.sh"}, {});
+    const auto failed = harness.next<LaunchFailed>(0);
+    EXPECT_EQ(failed.error, ENOEXEC);
+    EXPECT_THAT(failed.message, HasSubstr("train.sh"));
 }
 
 TEST(Launch, TheCommandIsFoundOnPathAndItsArgumentsAreNeverAShellsText) {
