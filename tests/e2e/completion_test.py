@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BUILD, SOURCE, Case
+from harness import BUILD, DEADLINE, HPO, SOURCE, Case
 
 BASH = """
 source <(hpo completion bash)
@@ -90,6 +90,12 @@ class Completion(Case):
             self.assertEqual(self.complete("zsh", "hpo predict "), ["files"])
         if shutil.which("fish"):
             self.assertIn("only.csv", self.complete("fish", "hpo predict m.safetensors onl"))
+
+    def test_another_shell_is_told_which_ones_have_it(self):
+        done = subprocess.run([HPO, "completion", "tcsh"], capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        for word in ("tcsh", "bash", "zsh", "fish"):
+            self.assertIn(word, done.stderr)
 
     def test_an_interactive_bash_takes_the_script(self):
         bash = subprocess.run(["bash", "--norc", "-i"], input='source <(hpo completion bash)\ncomplete -p hpo\nexit\n',

@@ -729,7 +729,8 @@ class Programs(Python):
         own = self.python("import hpo; print(hpo.__version__)").strip()
         self.assertIn(own, self.hpo("--version"))
         major, minor = map(int, own.split(".")[:2])
-        for version, refused in ((f"{major}.{minor}.99", False), (f"{major}.{minor + 1}.0", True), (f"{major + 1}.{minor}.0", True)):
+        for version, refused in ((f"{major}.{minor}.99", False), (f"{major}.{minor + 1}.0", True), (f"{major + 1}.{minor}.0", True),
+                                 (f"{major}.{minor - 1}.9", True)):
             self.python(f"import hpo; hpo.__version__ = '{version}'\n{self.SCRIPT}", status=refused)
             if refused:
                 self.assertRegex(self.error, rf"StudyError: this client is of version {version}, and .*/hpo of version .*PYTHONPATH=.*share/hpo/python")
