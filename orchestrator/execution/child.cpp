@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "orchestrator/execution/own_command.hpp"
 #include "orchestrator/execution/system.hpp"
 #include "os/environment.hpp"
 #include "os/process.hpp"
@@ -72,6 +73,7 @@ Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, i
     if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
     reset_signals();
     environ = envp;
+    run_if_own(argv, first);
     ::execvp(argv[0], argv);
     return {execute, errno};
 }

@@ -21,7 +21,8 @@ struct Child {
 };
 
 /// Starts the worker in a process group of its own. The kernel kills it when the caller dies. It has the descriptors 0
-/// (empty), 1 and 2 (the pipe) and no others. Returns once exec has succeeded or failed.
+/// (empty), 1 and 2 (the pipe) and no others. Returns once the command runs (by exec, or in the child itself:
+/// own_command.hpp) or has failed.
 /// `input`, `output` and `error`, where they are not -1, become its standard input, output and error; the pipe carries
 /// the rest of its output. `extra` becomes its descriptor 3.
 Child start_child(const Start& start, int input = -1, int output = -1, int error = -1, int extra = -1);

@@ -351,8 +351,9 @@ void Supervisor::flush() {
 
 namespace hpo {
 
-int run_supervisor(int argc, char** argv) {
+int run_supervisor(int argc, char** argv, supervisor::OwnCommand own) {
     supervisor::limit_children(soft_limits_from(argc, argv, 2));
+    supervisor::run_in_children(own, argc, argv);
     return supervisor::Supervisor().run();
 }
 

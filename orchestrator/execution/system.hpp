@@ -30,6 +30,9 @@ bool signal_process(const Descriptor& handle, int signal);
 /// Marks the descriptors from `first` on to be closed at exec. Returns false if the system has no call for that.
 bool close_at_exec_from(int first);
 
+/// Closes the descriptors from `first` on. Returns false if the system has no call for that.
+bool close_from(int first);
+
 /// Makes the alarm clock of this process, which rings by SIGALRM. Returns false, with errno, on failure.
 bool make_alarm();
 /// May be called by a handler of signals.

@@ -1,7 +1,7 @@
-// The adapter runs an unchanged script as a worker. It is `hpo` itself, executed again, and speaks the protocol on
-// behalf of the command. It takes one trial, runs the command with the trial's parameters and reads its metrics. It
-// ends the command (SIGTERM, then SIGKILL, to its process group) when the study decides so. The supervisor kills the
-// processes that the command leaves behind.
+// The adapter runs an unchanged script as a worker. It is `hpo` itself, forked from the supervisor or executed again,
+// and speaks the protocol on behalf of the command. It takes one trial, runs the command with the trial's parameters
+// and reads its metrics. It ends the command (SIGTERM, then SIGKILL, to its process group) when the study decides so.
+// The supervisor kills the processes that the command leaves behind.
 //
 // The command's exit decides the trial's outcome. Status 0 after at least one step means complete. Any other status
 // means failed, with the error's line as the reason, or out of memory if the error is one of memory (ending.hpp). If a

@@ -4,11 +4,13 @@
 //   fail-call ROLE --count FILE COMMAND...       writes how often each call was made, "NUMBER COUNT" a line
 //
 // CALL and ERROR are numbers, as the kernel knows them. ROLE is a word of the command line of the processes whose calls
-// count, all together, with their threads and with the children that they fork, until these run another program. Calls
-// of the dynamic loader do not count: its failures are not the program's. A call that fails is not made, but for
+// count, all together, with their threads and with the children that they fork, until these run another program or
+// show another command line: a supervisor's child that becomes the adapter of a script gives itself a new name then.
+// Calls of the dynamic loader do not count: its failures are not the program's. A call that fails is not made, but for
 // close(), which the kernel always carries out. The exit status is the command's own, or 128 and the number of the
 // signal that ended it, and 125 if it cannot be traced.
 #include <elf.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -28,6 +30,9 @@
 
 namespace {
 
+/// Word of the command line of the processes whose children may show the command line of an adapter.
+constexpr const char* parent_of_adapters = "__supervisor";
+
 /// The options of the command line.
 struct Order {
     std::string role;
@@ -45,8 +50,10 @@ struct Range {
 
 /// A thread that is traced.
 struct Thread {
-    bool fails = false;  ///< true inside a call that fails
-    Range loader = {};   ///< addresses of the code of the dynamic loader
+    bool counts = false;   ///< its process has the role
+    bool renames = false;  ///< true inside the call that names it
+    bool fails = false;    ///< true inside a call that fails
+    Range loader = {};     ///< addresses of the code of the dynamic loader
 };
 
 /// Replaces the number of the call that the stopped thread is about to make by one that does not exist.
@@ -108,13 +115,16 @@ class FailCall : public hpo::campaign::Tracer {
    private:
     bool begins(pid_t thread) override {
         Thread& state = threads_[thread] = {};
-        const bool watched = has_word(thread, order_.role);
+        state.counts = has_word(thread, order_.role);
+        const bool watched = state.counts || has_word(thread, parent_of_adapters);
         if (watched) state.loader = loader_of(thread);
         return watched;
     }
 
     void enters(pid_t thread, const __ptrace_syscall_info& call) override {
         Thread& state = threads_[thread];
+        state.renames = call.entry.nr == SYS_prctl && call.entry.args[0] == PR_SET_NAME;
+        if (!state.counts) return;
         if (call.instruction_pointer >= state.loader.begin && call.instruction_pointer < state.loader.end) return;
         const std::uint64_t made = ++counts_[call.entry.nr];
         state.fails = order_.count_file.empty() && call.entry.nr == order_.call &&
@@ -126,6 +136,8 @@ class FailCall : public hpo::campaign::Tracer {
         Thread& state = threads_[thread];
         if (state.fails) set_result(thread, -order_.error);
         state.fails = false;
+        if (state.renames) state.counts = has_word(thread, order_.role);
+        state.renames = false;
     }
 
     void ends(pid_t thread) override { threads_.erase(thread); }

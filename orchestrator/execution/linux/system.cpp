@@ -14,6 +14,10 @@ namespace {
 
 timer_t alarm_clock;
 
+bool close_range(int first, unsigned flags) {
+    return ::syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, flags) == 0;
+}
+
 }  // namespace
 
 bool adopt_orphans() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
@@ -26,9 +30,9 @@ bool signal_process(const Descriptor& handle, int signal) {
     return ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0;
 }
 
-bool close_at_exec_from(int first) {
-    return ::syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
-}
+bool close_at_exec_from(int first) { return close_range(first, CLOSE_RANGE_CLOEXEC); }
+
+bool close_from(int first) { return close_range(first, 0); }
 
 bool make_alarm() {
     sigevent rings{};

@@ -22,6 +22,8 @@ bool signal_process(const Descriptor&, int) {
 
 bool close_at_exec_from(int) { return false; }
 
+bool close_from(int) { return false; }
+
 bool make_alarm() { return true; }
 
 void ring_alarm_in(std::chrono::milliseconds time) {
