@@ -83,6 +83,8 @@ class Package(Case):
 
     def test_two_versions_are_never_installed_at_once(self):
         self.dpkg("-i", self.made["0.1.9"])
+        for program in ("hpo", "hpo-worker"):
+            self.assertNotIn(b"/build/packages/", (self.root / "usr/bin" / program).read_bytes(), "no path of the build")
         first = contents(self.root / "usr")
         self.dpkg("-i", self.made["0.2.1"])
         self.assertEqual(set(contents(self.root / "usr")), set(first))
