@@ -39,7 +39,7 @@ Expectation::Expectation(SearchSpace space, const std::vector<PriorSite>& trials
     const double apart = targets.values[high] - targets.values[low];
     unit_ = apart > 0 ? (*most - *least) / apart : 1;
     centre_ = *least - unit_ * targets.values[low];
-    const Hyperparameters start = prior_hyperparameters(data.inputs.categorical, false);
+    const Hyperparameters start = prior_hyperparameters(data.inputs, Kernel::joint);
     const Hyperparameters found = fit(data.inputs, targets.values, start, expectation_iterations).parameters;
     process_ = std::make_unique<const GaussianProcess>(data.inputs, targets.values, found);
 }

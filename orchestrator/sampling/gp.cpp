@@ -96,7 +96,7 @@ class GpSampler final : public Sampler {
         if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model repeats a known point
 
         if (uniform_ > 0 && uniform() < uniform_share()) return draw_from_priors(setup_, uniform);
-        const Model model = chooser_.choose(history_);
+        const Model model = chooser_.choose(history_, uniform);
         const double distrust = observed < trusted_ ? 0 : chooser_.distrust(history_, model);
         if (uniform() < distrust) return (distrust > rankless ? evolution_ : fallback_)->propose(trial, pending, 0);
         const bool local = uniform() < region_.share();
@@ -220,7 +220,7 @@ class GpSampler final : public Sampler {
         const Point& centre = history_.best()->site.point;
         const std::size_t dimensions = setup_.space.size();
         const Data data = data_of(space_, history_.trials(), nearest(centre, 20 + 4 * dimensions));
-        const Model local = local_model(space_, data, centre, model);
+        const Model local = local_model(space_, data, centre, model, uniform);
         const GaussianProcess process = process_of(space_, data, local, pending);
         const double least = incumbent(process, data, false);
         return best_in(process, least, space_for(data), box(), std::array{centre}, local_draws, uniform);

@@ -12,6 +12,9 @@ namespace hpo {
 namespace {
 
 constexpr int refinements = 5;  // iterations of a refit after its start is chosen
+// Steps of a chain of hyperparameters to a draw. Of more observations than `fully_drawn` the posterior is narrower and
+// the likelihood takes longer, so that there are fewer.
+constexpr double most_chain_steps = 12, fully_drawn = 60;
 
 double steps_input(std::int64_t steps, std::int64_t most) {
     return std::log1p(static_cast<double>(std::max<std::int64_t>(steps, 0))) / std::log1p(static_cast<double>(most));
@@ -41,6 +44,17 @@ std::vector<double> ranks(const std::vector<double>& values) {
 void take_known(Inputs& inputs, const SearchSpace& space, const Targets& targets) {
     inputs.variances = targets.variances;
     inputs.slopes = slopes_along_expected(inputs, space, targets.values);
+}
+
+/// Draws from Gumbel's distribution. The model of the largest log density plus such a draw is drawn by the densities.
+double gumbel(const std::function<double()>& uniform) { return -std::log(-std::log(std::max(uniform(), 1e-300))); }
+
+/// Draws the model's hyperparameters from their posterior.
+void redraw(Model& model, const Inputs& inputs, std::span<const double> targets,
+            const std::function<double()>& uniform) {
+    const double share = std::min(1.0, fully_drawn / static_cast<double>(inputs.count));
+    const int steps = std::max(1, static_cast<int>(most_chain_steps * share * share));
+    model.parameters = draw_hyperparameters(inputs, targets, model.parameters, steps, uniform);
 }
 
 }  // namespace
@@ -159,6 +173,7 @@ Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, c
     Data data;
     data.steps = most_steps(trials);
     data.inputs.count = kept.size();
+    data.inputs.in_cube = space.categorical.size();
     data.inputs.categorical = space.categorical;
     data.inputs.categorical.resize(space.categorical.size() + space.expected.size(), false);
     if (data.steps > 0) data.inputs.categorical.push_back(false);
@@ -190,7 +205,13 @@ GaussianProcess process_of(const SearchSpace& space, const Data& data, const Mod
     GaussianProcess process(std::move(inputs), targets, model.parameters);
     if (pending.empty()) return process;
     if (!variances.empty()) variances.resize(data.inputs.count + pending.size(), 0.0);
-    Inputs with{data.inputs.count + pending.size(), data.inputs.categorical, {}, std::move(variances), {}, slopes};
+    Inputs with{data.inputs.count + pending.size(),
+                data.inputs.categorical,
+                {},
+                std::move(variances),
+                {},
+                slopes,
+                data.inputs.in_cube};
     with.values.resize(with.count * with.dimensions());
     for (std::size_t d = 0; d < with.dimensions(); ++d)
         for (std::size_t i = 0; i < data.inputs.count; ++i) with.values[d * with.count + i] = data.inputs.at(i, d);
@@ -232,7 +253,8 @@ std::size_t last_fit(std::size_t tells, std::size_t form, std::size_t forms) {
     return last;
 }
 
-Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole) {
+Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole,
+                  const std::function<double()>& uniform) {
     constexpr int iterations = 12;
     Model local{Scale::plain, {}};
     Targets targets = rescale(data.losses, data.variances, local.scale);
@@ -243,7 +265,7 @@ Model local_model(const SearchSpace& space, Data data, const Point& centre, cons
         if (!space.categorical[d])
             for (std::size_t i = 0; i < inputs.count; ++i)
                 furthest = std::max(furthest, std::abs(inputs.at(i, d) - centre[d]));
-    Hyperparameters prior = prior_hyperparameters(inputs.categorical, false);
+    Hyperparameters prior = prior_hyperparameters(inputs, Kernel::joint);
     inputs.ranges.assign(inputs.dimensions(), 1.0);
     if (furthest > 0)
         for (std::size_t d = 0; d < centre.size(); ++d) {
@@ -264,10 +286,11 @@ Model local_model(const SearchSpace& space, Data data, const Point& centre, cons
         least = found.cost;
         local.parameters = std::move(found.parameters);
     }
+    if (uniform) redraw(local, inputs, targets.values, uniform);
     return local;
 }
 
-Model ModelChooser::choose(const History& history) {
+Model ModelChooser::choose(const History& history, const std::function<double()>& uniform) {
     const std::vector<Observation>& trials = history.trials();
     Data data = data_of(space_, trials, select(trials, most_fitted));
     const std::size_t dimensions = data.inputs.dimensions();
@@ -280,10 +303,11 @@ Model ModelChooser::choose(const History& history) {
         if (plain_ && forms[form].scale != Scale::plain) continue;
         Hyperparameters parameters = fitted(form, last_fit(history.tells(), form, forms.size()), history);
         if (parameters.length.size() != dimensions)  // the input for steps was added or removed since
-            parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
+            parameters = prior_hyperparameters(data.inputs, kernel_of(forms[form]));
         Targets targets = rescale(data.losses, data.variances, forms[form].scale);
         take_known(data.inputs, space_, targets);
-        const double reached = cost(data.inputs, targets.values, parameters) + targets.cost;
+        const double reached =
+            cost(data.inputs, targets.values, parameters) + targets.cost - (uniform ? gumbel(uniform) : 0);
         if (form > 0 && !(reached < least)) continue;
         least = reached;
         best = {forms[form].scale, std::move(parameters)};
@@ -291,7 +315,13 @@ Model ModelChooser::choose(const History& history) {
     }
     take_known(data.inputs, space_, chosen);
     best.parameters = fit(data.inputs, chosen.values, best.parameters, 3).parameters;
+    if (uniform) redraw(best, data.inputs, chosen.values, uniform);
     return best;
+}
+
+Kernel ModelChooser::kernel_of(const Form& form) const {
+    if (form.additive) return Kernel::additive;
+    return plain_ ? Kernel::joint : Kernel::warped;
 }
 
 const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells, const History& history) {
@@ -302,7 +332,7 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
     const Hyperparameters* const previous = before < tells ? &fitted(form, before, history) : nullptr;
     const std::vector<Observation> trials = history.as_of(tells);
     Data data = data_of(space_, trials, select(trials, most_fitted));
-    Hyperparameters start = prior_hyperparameters(data.inputs.categorical, wanted.additive);
+    Hyperparameters start = prior_hyperparameters(data.inputs, kernel_of(wanted));
     if (wanted.begins_at != form) {
         const Hyperparameters& other =
             fitted(wanted.begins_at, last_fit(tells, wanted.begins_at, forms.size()), history);
@@ -316,6 +346,7 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
             } else {
                 start.length = other.length;
                 start.scale = other.scale;
+                start.warp = other.warp;
             }
         }
     }

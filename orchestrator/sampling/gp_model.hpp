@@ -1,14 +1,16 @@
 // The gp sampler's model of a study's results: the selected trials, the scale of the results, the kernel and its
 // hyperparameters.
 //
-// There are five models: a joint kernel on three scales of the results (as they are, and two logarithms above the best,
-// which spread out the good end), and a joint kernel with additive parts on two of them. The model with the highest
-// posterior density is chosen.
+// There are five models: a joint kernel of warped coordinates on three scales of the results (as they are, and two
+// logarithms above the best, which spread out the good end), and a joint kernel with additive parts on two of them. For
+// a proposal, a model is drawn by the models' posterior densities, and its hyperparameters by theirs: few trials leave
+// several models likely, and the likeliest alone would be trusted too much, most of all its warps.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -91,8 +93,10 @@ GaussianProcess process_of(const SearchSpace& space, const Data& data, const Mod
 /// around `centre` that the trials fill, so that it can follow variation on lengths that are short compared with the
 /// whole space. The fit starts from these priors, from the length scales of `whole`, the model of all trials, and, if
 /// `whole` has additive parts, from its hyperparameters. The best result of these starts counts. A single start often
-/// ends at hyperparameters that explain all results as noise.
-Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole);
+/// ends at hyperparameters that explain all results as noise. With `uniform`, which draws from [0, 1), hyperparameters
+/// are drawn from their posterior, beginning at that result.
+Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole,
+                  const std::function<double()>& uniform = {});
 
 /// Returns the least mean of the process at its inputs. With `at_last_step`, the means are those after all steps.
 double least_believed(const GaussianProcess& process, bool at_last_step);
@@ -101,15 +105,17 @@ double least_believed(const GaussianProcess& process, bool at_last_step);
 /// `most_fitted` trials. Each model is refitted after certain numbers of tells (last_fit), and refined in between. A
 /// refit starts from its predecessor's hyperparameters, or from a fit from scratch to `most_sketched` trials if these
 /// hyperparameters are better. Without its predecessor, a refit now and then ends in a local optimum where short waves
-/// count as noise. A choice depends only on the observations, never on when it is made.
+/// count as noise. A choice depends only on the observations, and a draw on `uniform` too, never on
+/// when it is made.
 class ModelChooser {
    public:
     static constexpr std::size_t most_fitted = 200, most_sketched = 80;
 
-    /// With `plain`, only models without a logarithm are considered. `space` must outlive this.
+    /// With `plain`, only models without a logarithm and without warps are considered. `space` must outlive this.
     explicit ModelChooser(const SearchSpace& space, bool plain = false) : space_(space), plain_(plain) {}
 
-    Model choose(const History& history);
+    /// Returns the likeliest model. With `uniform`, which draws from [0, 1), it is drawn by the posterior densities.
+    Model choose(const History& history, const std::function<double()>& uniform = {});
 
     /// Returns the share of proposals that tpe should make in place of the model. It is 0 if the leave-one-out
     /// predictions rank the trials well (Spearman's correlation), and up to 1/2 if they do not.
@@ -124,6 +130,7 @@ class ModelChooser {
     };
     static const std::array<Form, 5> forms;
 
+    [[nodiscard]] Kernel kernel_of(const Form& form) const;
     const Hyperparameters& fitted(std::size_t form, std::size_t tells, const History& history);
 
     const SearchSpace& space_;

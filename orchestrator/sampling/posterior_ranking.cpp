@@ -88,9 +88,9 @@ Calibrated best_process(const SearchSpace& space, const Data& data) {
     inputs.variances = targets.variances;
     std::vector<Fit> fits;
     double least_cost = INFINITY;
-    for (const bool additive : {false, true})
+    for (const Kernel kernel : {Kernel::joint, Kernel::additive})
         for (const double noise : noises) {
-            Hyperparameters start = prior_hyperparameters(inputs.categorical, additive);
+            Hyperparameters start = prior_hyperparameters(inputs, kernel);
             const double least = noise > 0 ? std::log(noise) : -30;
             start.noise = std::max(start.noise, least);
             fits.push_back(fit(inputs, targets.values, start, iterations, least));

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 
 #include "hpo/random.hpp"
@@ -102,6 +103,7 @@ Example example(std::size_t count) {
     made.inputs.count = count;
     made.inputs.categorical = {false, false, true};
     made.inputs.values.resize(3 * count);
+    made.inputs.in_cube = 3;
     for (std::size_t i = 0; i < count; ++i) {
         const double x = draw(3 * i), y = draw(3 * i + 1);
         const double category = std::floor(3 * draw(3 * i + 2));
@@ -113,15 +115,17 @@ Example example(std::size_t count) {
     return made;
 }
 
-GaussianProcess fitted(const Example& data, bool additive) {
-    const auto start = prior_hyperparameters(data.inputs.categorical, additive);
+constexpr std::array kernels{Kernel::joint, Kernel::warped, Kernel::additive};
+
+GaussianProcess fitted(const Example& data, Kernel kernel) {
+    const auto start = prior_hyperparameters(data.inputs, kernel);
     return {data.inputs, data.targets, fit(data.inputs, data.targets, start, 40).parameters};
 }
 
 TEST(GaussianProcessTest, PredictsAFunctionThatItHasSeenFortyTimes) {
     const Example data = example(40);
-    for (const bool additive : {false, true}) {
-        const GaussianProcess process = fitted(data, additive);
+    for (const Kernel kernel : kernels) {
+        const GaussianProcess process = fitted(data, kernel);
         for (const double x : {0.2, 0.5, 0.8})
             for (const double category : {0.0, 1.0, 2.0}) {
                 const auto p = process.predict(std::vector<double>{x, 0.4, category});
@@ -134,7 +138,7 @@ TEST(GaussianProcessTest, PredictsAFunctionThatItHasSeenFortyTimes) {
 TEST(GaussianProcessTest, IsCertainWhereItHasSeenTheFunctionAndUncertainFarAway) {
     Example data = example(12);
     for (std::size_t i = 0; i < 24; ++i) data.inputs.values[i] /= 4;  // all in one corner
-    const GaussianProcess process = fitted(data, false);
+    const GaussianProcess process = fitted(data, Kernel::joint);
     const std::vector<double> seen{data.inputs.at(0, 0), data.inputs.at(0, 1), data.inputs.at(0, 2)};
     EXPECT_NEAR(process.predict(seen).mean, data.targets[0], 0.05);
     EXPECT_GT(process.predict(std::vector<double>{1, 1, 0}).deviation, 3 * process.predict(seen).deviation);
@@ -142,8 +146,8 @@ TEST(GaussianProcessTest, IsCertainWhereItHasSeenTheFunctionAndUncertainFarAway)
 
 TEST(GaussianProcessTest, FittingLowersTheCost) {
     const Example data = example(25);
-    for (const bool additive : {false, true}) {
-        const auto start = prior_hyperparameters(data.inputs.categorical, additive);
+    for (const Kernel kernel : kernels) {
+        const auto start = prior_hyperparameters(data.inputs, kernel);
         const Fit before = fit(data.inputs, data.targets, start, 0), after = fit(data.inputs, data.targets, start, 40);
         EXPECT_LT(after.cost, before.cost - 1);
         // With a wrong gradient the first fit would have stopped early, and a second one would improve on it.
@@ -153,8 +157,8 @@ TEST(GaussianProcessTest, FittingLowersTheCost) {
 
 TEST(GaussianProcessTest, DerivativesAreThoseOfItsPredictions) {
     const Example data = example(20);
-    for (const bool additive : {false, true}) {
-        const GaussianProcess process = fitted(data, additive);
+    for (const Kernel kernel : kernels) {
+        const GaussianProcess process = fitted(data, kernel);
         const std::vector<double> x{0.31, 0.62, 1};
         std::vector<double> by_mean(3), by_deviation(3);
         process.predict(x, by_mean, by_deviation);
@@ -173,8 +177,8 @@ TEST(GaussianProcessTest, DerivativesAreThoseOfItsPredictions) {
 
 TEST(GaussianProcessTest, TheCostIsThatOfAFitWithoutIterations) {
     const Example data = example(20);
-    for (const bool additive : {false, true}) {
-        const auto start = prior_hyperparameters(data.inputs.categorical, additive);
+    for (const Kernel kernel : kernels) {
+        const auto start = prior_hyperparameters(data.inputs, kernel);
         EXPECT_NEAR(cost(data.inputs, data.targets, start), fit(data.inputs, data.targets, start, 0).cost, 1e-9);
     }
 }
@@ -187,8 +191,8 @@ TEST(GaussianProcessTest, PriorsAreRelativeToTheRangesOfTheInputs) {
         part.inputs.values[i] *= 0.01;
         part.inputs.values[30 + i] *= 0.1;
     }
-    for (const bool additive : {false, true}) {
-        const auto start = prior_hyperparameters(whole.inputs.categorical, additive);
+    for (const Kernel kernel : {Kernel::joint, Kernel::additive}) {
+        const auto start = prior_hyperparameters(whole.inputs, kernel);
         auto shorter = start;
         for (auto* lengths : {&shorter.length, &shorter.additive_length})
             for (std::size_t d = 0; d < lengths->size(); ++d) (*lengths)[d] += std::log(part.inputs.ranges[d]);
@@ -203,7 +207,7 @@ TEST(GaussianProcessTest, PriorsAreRelativeToTheRangesOfTheInputs) {
 TEST(GaussianProcessTest, PredictsSeveralPointsAsItPredictsEach) {
     for (const std::size_t count : {1, 7, 30}) {  // below and above the sizes of blocks
         const Example data = example(count);
-        const GaussianProcess process(data.inputs, data.targets, prior_hyperparameters(data.inputs.categorical, true));
+        const GaussianProcess process(data.inputs, data.targets, prior_hyperparameters(data.inputs, Kernel::additive));
         std::vector<std::vector<double>> points;
         for (std::uint64_t p = 0; p < 19; ++p) points.push_back({draw(900 + 2 * p), draw(901 + 2 * p), 1});
         const auto all = process.predict_all(points);
@@ -217,8 +221,82 @@ TEST(GaussianProcessTest, PredictsSeveralPointsAsItPredictsEach) {
     }
 }
 
+TEST(GaussianProcessTest, WarpsPredictAFunctionThatVariesAtOneEnd) {
+    Example data = example(30);
+    const auto value = [](double x) { return std::sin(9 * x * x * x); };
+    for (std::size_t i = 0; i < 30; ++i) data.targets[i] = value(data.inputs.at(i, 0));
+    const auto error = [&](Kernel kernel) {
+        const GaussianProcess process = fitted(data, kernel);
+        double squares = 0;
+        for (double x = 0.01; x < 1; x += 0.02)
+            squares += std::pow(process.mean(std::vector{x, 0.5, 1.0}) - value(x), 2);
+        return squares;
+    };
+    EXPECT_LT(error(Kernel::warped), error(Kernel::joint) / 2);
+}
+
+TEST(GaussianProcessTest, CategoriesAndInputsOutsideTheCubeAreNotWarped) {
+    Example data = example(12);
+    data.inputs.in_cube = 1;
+    Hyperparameters parameters = prior_hyperparameters(data.inputs, Kernel::warped);
+    ASSERT_EQ(parameters.warp.size(), 2u);
+    const GaussianProcess straight(data.inputs, data.targets, parameters);
+    data.inputs.in_cube = 3;
+    parameters.warp = {0, 0, 1.5, 0, 0, -1.5};  // of the category alone
+    const GaussianProcess other(data.inputs, data.targets, parameters);
+    const std::vector<double> x{0.3, 1.7, 2};
+    EXPECT_NEAR(straight.mean(x), other.mean({std::vector{0.3, 1 - 1e-6, 2.0}}), 1) << "both are finite";
+    const std::vector<double> inside{0.3, 0.7, 2};
+    EXPECT_NEAR(straight.mean(inside), other.mean(inside), 1e-9);
+}
+
+TEST(DrawTest, WithoutEvidenceFollowsThePriors) {
+    Inputs inputs{1, {false, false}, {0.5, 0.5}};
+    inputs.in_cube = 2;
+    const std::vector<double> targets{0};
+    const Hyperparameters prior = prior_hyperparameters(inputs, Kernel::warped);
+    std::uint64_t element = 0;
+    const auto uniform = [&] { return draw(element++); };
+    constexpr int draws = 1000;
+    double lengths = 0, square_lengths = 0, square_warps = 0;
+    Hyperparameters at = prior;
+    for (int i = 0; i < draws; ++i) {
+        at = draw_hyperparameters(inputs, targets, at, 1, uniform);
+        const double length = at.length[0] - prior.length[0];
+        lengths += length / draws;
+        square_lengths += length * length / draws;
+        square_warps += at.warp[3] * at.warp[3] / draws;
+    }
+    EXPECT_NEAR(lengths, 0, 0.2);
+    EXPECT_NEAR(square_lengths, 1, 0.25);  // the variance of the prior
+    EXPECT_NEAR(square_warps, 0.25, 0.06);
+}
+
+TEST(DrawTest, StaysWhereTheEvidenceIs) {
+    const Example data = example(40);
+    for (const Kernel kernel : kernels) {
+        const Fit best = fit(data.inputs, data.targets, prior_hyperparameters(data.inputs, kernel), 40);
+        std::uint64_t element = 0;
+        const Hyperparameters drawn =
+            draw_hyperparameters(data.inputs, data.targets, best.parameters, 12, [&] { return draw(element++); });
+        EXPECT_NE(drawn.length, best.parameters.length);
+        const double there = cost(data.inputs, data.targets, drawn);
+        EXPECT_GT(there, best.cost - 0.1);
+        // A chi-squared variable of as many degrees as there are hyperparameters, over two, with a margin.
+        EXPECT_LT(there, best.cost + 15);
+    }
+}
+
+TEST(DrawTest, ASingularStartIsReturned) {
+    Inputs inputs{2, {false}, {0.5, 0.5}};
+    Hyperparameters start = prior_hyperparameters(inputs, Kernel::joint);
+    start.scale = 40;  // beyond all reason
+    const Hyperparameters drawn = draw_hyperparameters(inputs, std::vector{0.0, 1.0}, start, 3, [] { return 0.5; });
+    EXPECT_EQ(drawn.scale, start.scale);
+}
+
 TEST(GaussianProcessTest, CovariancesAreThoseOfItsPredictions) {
-    const GaussianProcess process = fitted(example(20), true);
+    const GaussianProcess process = fitted(example(20), Kernel::additive);
     const std::vector<std::size_t> some{3, 0, 17};
     const std::vector<double> matrix = process.covariance(some);
     ASSERT_EQ(matrix.size(), 9u);
@@ -234,7 +312,7 @@ TEST(GaussianProcessTest, CovariancesAreThoseOfItsPredictions) {
 
 TEST(GaussianProcessTest, LeavingOneOutIsWhatTheOthersPredict) {
     const Example data = example(10);
-    const auto parameters = prior_hyperparameters(data.inputs.categorical, false);
+    const auto parameters = prior_hyperparameters(data.inputs, Kernel::joint);
     const auto all = GaussianProcess(data.inputs, data.targets, parameters).leave_one_out();
     for (std::size_t left = 0; left < 10; ++left) {
         Inputs others{9, data.inputs.categorical, {}};
@@ -256,7 +334,7 @@ TEST(GaussianProcessTest, TheSameInputTwiceIsNoError) {
     Example data = example(6);
     for (std::size_t d = 0; d < 3; ++d)
         for (std::size_t i = 0; i < 6; ++i) data.inputs.values[d * 6 + i] = data.inputs.values[d * 6];
-    const GaussianProcess process = fitted(data, true);
+    const GaussianProcess process = fitted(data, Kernel::additive);
     EXPECT_TRUE(std::isfinite(process.predict(std::vector<double>{0.5, 0.5, 0}).mean));
 }
 
@@ -288,7 +366,7 @@ TEST(ExpectedImprovement, ItsLogarithmIsFiniteAndFallsHoweverUnlikelyImprovement
 
 TEST(ExpectedImprovement, ItsMaximumLiesWhereTheModelExpectsTheLeastAndTheBestCategory) {
     const Example data = example(60);
-    const GaussianProcess process = fitted(data, true);
+    const GaussianProcess process = fitted(data, Kernel::additive);
     SearchSpace space;
     space.bins = {0, 0, 3};
     space.categorical = {false, false, true};

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/trust_region.hpp"
@@ -96,6 +98,36 @@ TEST(ModelChooserTest, FindsThatAFunctionIsASumOfWavesOfItsCoordinates) {
     for (std::size_t d = 0; d < 4; ++d) EXPECT_LT(model.parameters.additive_length[d], model.parameters.length[d]);
 }
 
+TEST(ModelChooserTest, DrawsSeveralModelsWhereFewTrialsLeaveThemLikely) {
+    const SearchSpace space = square();
+    ModelChooser chooser(space);
+    const History few = parabola(7);
+    const Model likeliest = chooser.choose(few);
+    std::set<std::pair<Scale, bool>> forms;
+    std::uint64_t element = 0;
+    for (int i = 0; i < 60; ++i) {
+        const Model drawn = chooser.choose(few, [&] { return uniform(10'000 + element++); });
+        forms.emplace(drawn.scale, drawn.parameters.additive_length.empty());
+        EXPECT_NE(drawn.parameters.length, likeliest.parameters.length);
+    }
+    EXPECT_GE(forms.size(), 3u);
+    EXPECT_EQ(chooser.choose(few).parameters.length, likeliest.parameters.length) << "a draw changes no choice";
+}
+
+TEST(ModelChooserTest, WithPlainNeitherWarpsNorTakesLogarithms) {
+    const SearchSpace space = square();
+    ModelChooser plain(space, true), any(space);
+    History history;
+    const History points = parabola(30);
+    for (const Observation& trial : points.trials()) {
+        const Point& point = trial.site.point;
+        history.tell(observed(trial.trial, point, std::sin(6 * point[0] * point[1])));  // no sum over coordinates
+    }
+    EXPECT_TRUE(plain.choose(history).parameters.warp.empty());
+    EXPECT_EQ(plain.choose(history).scale, Scale::plain);
+    EXPECT_EQ(any.choose(history).parameters.warp.size(), 4u);
+}
+
 TEST(ModelChooserTest, KeepsWhatItHasFoundWhileTrialsCrowdAroundTheBest) {
     const SearchSpace space = four_dimensions();
     ModelChooser chooser(space);
@@ -132,10 +164,23 @@ Data waves_near_the_middle(double width, std::size_t count) {
     return data_of(square(), trials, all);
 }
 
+TEST(LocalModelTest, IsDrawnWithUniformNumbersAlone) {
+    const Data data = waves_near_the_middle(0.2, 28);
+    const Model whole{Scale::plain, prior_hyperparameters(data.inputs, Kernel::joint)};
+    const auto drawn = [&](std::uint64_t first) {
+        return local_model(square(), data, {0.5, 0.5}, whole, [&] { return uniform(first++); }).parameters.length;
+    };
+    const auto likeliest = local_model(square(), data, {0.5, 0.5}, whole).parameters.length;
+    EXPECT_EQ(local_model(square(), data, {0.5, 0.5}, whole).parameters.length, likeliest);
+    EXPECT_EQ(drawn(0), drawn(0));
+    EXPECT_NE(drawn(0), drawn(500));
+    EXPECT_NE(drawn(0), likeliest);
+}
+
 TEST(LocalModelTest, FollowsWavesThatAreShortBesideTheLengthScalesOfTheWholeSpace) {
     for (const double width : {0.2, 0.01, 0.0005}) {
         const Data data = waves_near_the_middle(width, 28);
-        Model whole{Scale::plain, prior_hyperparameters({false, false}, false)};
+        Model whole{Scale::plain, prior_hyperparameters(data.inputs, Kernel::joint)};
         whole.parameters.length = {0.8, 0.8};
         const Model local = local_model(square(), data, {0.5, 0.5}, whole);
         const GaussianProcess process = process_of(square(), data, local, {});
@@ -149,7 +194,7 @@ TEST(LocalModelTest, FollowsWavesThatAreShortBesideTheLengthScalesOfTheWholeSpac
 
 TEST(LocalModelTest, HasAdditivePartsWhereThoseOfTheWholeSpaceExplainMore) {
     const Data data = waves_near_the_middle(0.9, 28);
-    Model whole{Scale::plain, prior_hyperparameters({false, false}, true)};
+    Model whole{Scale::plain, prior_hyperparameters(data.inputs, Kernel::additive)};
     EXPECT_FALSE(local_model(square(), data, {0.5, 0.5}, whole).parameters.additive_length.empty());
     whole.parameters.additive_length.clear();
     EXPECT_TRUE(local_model(square(), data, {0.5, 0.5}, whole).parameters.additive_length.empty());
@@ -159,8 +204,9 @@ TEST(LocalModelTest, TrialsAtOnePointAndSpacesOfCategoriesAreNoError) {
     std::vector<Observation> trials;
     for (std::int64_t n = 0; n < 5; ++n) trials.push_back(observed(n, {0.5, 0.5}, 1));
     const SearchSpace space = square();
-    const Model whole{Scale::plain, prior_hyperparameters({false, false}, false)};
-    const Model model = local_model(space, data_of(space, trials, {0, 1, 2, 3, 4}), {0.5, 0.5}, whole);
+    const Data data = data_of(space, trials, {0, 1, 2, 3, 4});
+    const Model whole{Scale::plain, prior_hyperparameters(data.inputs, Kernel::joint)};
+    const Model model = local_model(space, data, {0.5, 0.5}, whole);
     for (const double length : model.parameters.length) EXPECT_TRUE(std::isfinite(length));
 
     SearchSpace choices = square();
@@ -236,7 +282,7 @@ TEST(DataTest, APredictedEndCountsAsOneOfAllStepsAndWeighsLessTheLessSureItIs) {
         EXPECT_EQ(data.steps, 0) << "all ends are of 20 steps";
         EXPECT_EQ(data.variances.size(), 10u);
         Model model;
-        model.parameters = prior_hyperparameters(data.inputs.categorical, false);
+        model.parameters = prior_hyperparameters(data.inputs, Kernel::joint);
         return least_believed(process_of(space, data, model, {}), false);
     };
     EXPECT_LT(believed(0.01), believed(3) - 0.1);

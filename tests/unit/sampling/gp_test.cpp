@@ -17,11 +17,11 @@ TEST(Gp, FollowsTheBestResultsWhereTheirMeanIsFlat) {
         const double x = 200 * trial.point[0] - 110, y = 200 * trial.point[1] - 75, square = x * x + y * y;
         return 0.5 + (std::pow(std::sin(std::sqrt(square)), 2) - 0.5) / std::pow(1 + 0.001 * square, 2);
     };
-    std::array<double, 3> found{};
+    std::array<double, 7> found{};
     for (std::size_t i = 0; i < found.size(); ++i)
         found[i] = least({number("x"), number("y")}, "gp", 100, i + 1, rings);
     std::sort(found.begin(), found.end());
-    EXPECT_LT(found[1], 0.15);
+    EXPECT_LT(found[found.size() / 2], 0.15);
 }
 
 TEST(Gp, ProposesEveryIntegerOnTheLogarithmsScale) {

@@ -28,7 +28,7 @@ GaussianProcess wave(double phase) {
         for (std::size_t i = 0; i < inputs.count; ++i) inputs.values.push_back(drawn(100 * d + i));
     for (std::size_t i = 0; i < inputs.count; ++i)
         targets.push_back(std::sin(4 * inputs.at(i, 0) + phase) + inputs.at(i, 1));
-    Hyperparameters parameters = prior_hyperparameters(inputs.categorical, false);
+    Hyperparameters parameters = prior_hyperparameters(inputs, Kernel::joint);
     return {std::move(inputs), targets, parameters};
 }
 
