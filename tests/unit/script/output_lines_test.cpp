@@ -560,7 +560,7 @@ TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {
         std::string line;
         while (line.size() < max_text_line) line += part;
         const auto reader = *make_output_reader({});
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < 2; ++i) {  // the second one meets what the reader keeps of the first
             Reading reading;
             reader->read(line, reading);
             EXPECT_LE(reading.metrics.size(), max_line_metrics);
