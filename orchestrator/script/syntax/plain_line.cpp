@@ -150,43 +150,20 @@ class LineParser : TokenLine {
         skip_unit();
     }
 
-    /// Returns true if the sign at this token joins two names, whose numbers the same sign joins: "loss / acc: 0.5 /
-    /// 0.7".
-    [[nodiscard]] bool joins_names(std::size_t at) const {
-        if (!is(at, Kind::junk, "/") || words_.empty() || !is(at - 1, Kind::word) || !is(at + 1, Kind::word))
-            return false;
-        std::size_t value = at + 1;
-        while (is(value, Kind::word) || is(value, Kind::junk, "/")) ++value;
-        if (!is_separator(value++)) return false;
-        const bool numbers = is(value, Kind::number) && is(value + 1, Kind::junk, "/") && is(value + 2, Kind::number);
-        return numbers || (is(value, Kind::junk) && is_ratio(tokens_[value].text));
-    }
-
-    struct Share {
-        double number;
-        std::size_t end;
-    };
-
-    /// Reads the percentage in brackets behind a ratio that stands at this token after the words of a name, as in
-    /// "Accuracy: 99/100 (99%)". Without one nobody knows whether the sign divides.
-    [[nodiscard]] std::optional<Share> share_at(std::size_t at) const {
-        const bool ratio = is(at, Kind::junk) && is_ratio(tokens_[at].text);
-        if (!ratio || words_.empty() || is_counter(words_.back())) return {};
-        if (!is(at + 1, Kind::open, "(") || !is(at + 2, Kind::number) || !tokens_[at + 2].percent ||
-            !is(at + 3, Kind::close))
-            return {};
-        return Share{tokens_[at + 2].number, at + 4};
+    /// Returns the share at this token if the words before it are a name.
+    [[nodiscard]] std::optional<Value> share_of(std::size_t at) const {
+        return words_.empty() || is_counter(words_.back()) ? std::nullopt : share_at(at);
     }
 
     void on_junk(const Token& token) {
-        if (joins_names(at_)) {
+        if (!words_.empty() && joins_names(at_)) {
             const char* const begin = words_.back().data();
             const string_view second = tokens_[at_ + 1].text;
             words_.back() = string_view(begin, static_cast<std::size_t>(second.data() + second.size() - begin));
             at_ += 2;
             return;
         }
-        if (const auto share = share_at(at_); share && is_share(words_.back())) {
+        if (const auto share = share_of(at_); share && is_share(words_.back())) {
             at_ = share->end;
             pairs_.push_back({std::exchange(words_, {}), std::exchange(qualifier_, {}), share->number});
             return;
@@ -285,7 +262,7 @@ class LineParser : TokenLine {
             ++at_;
             return;
         }
-        if (const auto share = share_at(at_)) {
+        if (const auto share = share_of(at_)) {
             emit({words_, std::exchange(qualifier_, {}), share->number});
             words_.clear();
             at_ = share->end;
@@ -347,18 +324,6 @@ class LineParser : TokenLine {
         end_part_at(token);
     }
 
-    /// Returns true for a power of ten in brackets between a name and its number: "loss (x1e-3): 0.91".
-    [[nodiscard]] bool is_scale_at(std::size_t at) const {
-        if (at + 3 >= tokens_.size() || !is(at + 2, Kind::close)) return false;
-        if (!is_separator(at + 3) && !is(at + 3, Kind::number)) return false;
-        string_view scale = tokens_[at + 1].text;
-        const bool times = scale.starts_with('x') || scale.starts_with('X');
-        if (times) scale.remove_prefix(1);
-        if (scale.starts_with("10^") || scale.starts_with("1e") || scale.starts_with("1E"))
-            return scale.find_first_not_of("0123456789+-^eE") == string_view::npos;
-        return times && scale.starts_with("10") && scale.find_first_not_of('0', 1) == string_view::npos;
-    }
-
     /// Reads the words in brackets after a name: "RMSE (val): 0.5", "Epoch(val) [1]", "time (s): 3".
     bool qualify() {
         std::size_t close = at_ + 1;
@@ -390,13 +355,6 @@ class LineParser : TokenLine {
         }
         at_ = close + 1;
         return true;
-    }
-
-    /// Returns true for "train/val".
-    static bool joins_phases(string_view word) {
-        const auto parts = split_at_slashes(word);
-        return parts.size() > 1 &&
-               std::all_of(parts.begin(), parts.end(), [](string_view part) { return phase_of(part) != Phase::none; });
     }
 
     /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5". One that names the data is

@@ -27,6 +27,12 @@ std::vector<string_view> split_at_slashes(string_view text) {
     return parts;
 }
 
+bool joins_phases(string_view word) {
+    const auto parts = split_at_slashes(word);
+    return parts.size() > 1 &&
+           std::all_of(parts.begin(), parts.end(), [](string_view part) { return phase_of(part) != Phase::none; });
+}
+
 std::optional<TokenLine::Value> TokenLine::value_at(std::size_t at, std::size_t depth) const {
     if (at >= tokens_.size() || depth > max_value_depth) return {};
     const Token& token = tokens_[at];
@@ -112,6 +118,34 @@ std::size_t TokenLine::numbers_at(std::size_t at, bool slashes, std::vector<doub
         if (slashes || (is(at, Kind::comma) && is(at + 1, Kind::number))) ++at;
     }
     return at;
+}
+
+bool TokenLine::joins_names(std::size_t at) const {
+    if (!is(at, Kind::junk, "/") || at == 0 || !is(at - 1, Kind::word) || !is(at + 1, Kind::word)) return false;
+    std::size_t value = at + 1;
+    while (is(value, Kind::word) || is(value, Kind::junk, "/")) ++value;
+    if (!is_separator(value++)) return false;
+    const bool numbers = is(value, Kind::number) && is(value + 1, Kind::junk, "/") && is(value + 2, Kind::number);
+    return numbers || (is(value, Kind::junk) && is_ratio(tokens_[value].text));
+}
+
+std::optional<TokenLine::Value> TokenLine::share_at(std::size_t at) const {
+    if (!is(at, Kind::junk) || !is_ratio(tokens_[at].text)) return {};
+    if (!is(at + 1, Kind::open, "(") || !is(at + 2, Kind::number) || !tokens_[at + 2].percent ||
+        !is(at + 3, Kind::close))
+        return {};
+    return Value{tokens_[at + 2].number, at + 4};
+}
+
+bool TokenLine::is_scale_at(std::size_t at) const {
+    if (at + 3 >= tokens_.size() || !is(at + 2, Kind::close)) return false;
+    if (!is_separator(at + 3) && !is(at + 3, Kind::number)) return false;
+    string_view scale = tokens_[at + 1].text;
+    const bool times = scale.starts_with('x') || scale.starts_with('X');
+    if (times) scale.remove_prefix(1);
+    if (scale.starts_with("10^") || scale.starts_with("1e") || scale.starts_with("1E"))
+        return scale.find_first_not_of("0123456789+-^eE") == string_view::npos;
+    return times && scale.starts_with("10") && scale.find_first_not_of('0', 1) == string_view::npos;
 }
 
 }  // namespace hpo::script

@@ -13,6 +13,8 @@ namespace hpo::script {
 
 /// Splits at each '/'.
 std::vector<std::string_view> split_at_slashes(std::string_view text);
+/// Returns true for names of data that slashes join: "train/val".
+bool joins_phases(std::string_view word);
 
 class TokenLine {
    public:
@@ -45,6 +47,15 @@ class TokenLine {
     /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6", or of "0.7 0.6" and "0.7, 0.6", that begin with this token, and
     /// returns the token after them.
     std::size_t numbers_at(std::size_t at, bool slashes, std::vector<double>& numbers) const;
+
+    /// Returns true if the slash at this token joins two names, whose numbers a slash joins as well: "loss / acc: 0.5 /
+    /// 0.7".
+    [[nodiscard]] bool joins_names(std::size_t at) const;
+    /// Returns the percentage in brackets behind the ratio at this token, as in "99/100 (99%)". Returns nothing for a
+    /// ratio without one, since nobody knows whether its sign divides.
+    [[nodiscard]] std::optional<Value> share_at(std::size_t at) const;
+    /// Returns true for a power of ten in brackets between a name and its number: "loss (x1e-3): 0.91".
+    [[nodiscard]] bool is_scale_at(std::size_t at) const;
 
    protected:
     std::vector<Token> tokens_;
