@@ -3,17 +3,25 @@
 #include <filesystem>
 #include <system_error>
 
+#include "hpo/study.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 
 namespace hpo::script {
 
+namespace {
+
+/// Returns the number of epochs of the trial; 0 if it is unknown, since the script ends by itself.
+std::int64_t epochs_of(const to_worker::Run& run) { return run.steps == Budget::most_epochs ? 0 : run.steps; }
+
+}  // namespace
+
 void TrialMetrics::begin(const Task& task, const to_worker::Run& run, const std::string& path) {
     if (task.reads_metrics)
-        if (auto reader = make_output_reader(task.patterns, run.steps))
+        if (auto reader = make_output_reader(task.patterns, epochs_of(run)))
             reader_.emplace(*std::move(reader), StepNeeds{.objective = run.objective.metric,
                                                           .others = task.needed,
                                                           .reports = task.reports,
-                                                          .epochs = run.steps});
+                                                          .epochs = epochs_of(run)});
     if (path.empty()) return;
     std::error_code ignored;
     if (path.starts_with(run.folder))

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "orchestrator/script/syntax/metric_names.hpp"
+
 namespace hpo::script {
 
 namespace {
@@ -20,13 +22,21 @@ void merge(const Reading& reading, Reading& state) {
 
 }  // namespace
 
+const NamedNumber* objective_in(const Reading& reading, std::string_view objective) {
+    const auto found = std::find_if(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
+        return fit(one.name, objective) != Fit::none || (one.bare != one.name && fit(one.bare, objective) != Fit::none);
+    });
+    return found == reading.metrics.end() ? nullptr : &*found;
+}
+
 std::optional<double> Redraws::epoch_of(const Reading& reading) {
     named_ = named_ || reading.epoch.has_value();
     if (reading.epoch) return reading.epoch;
     if (named_ || !reading.progress || epochs_ < 2 || reading.progress->second != epochs_) return {};
     const std::int64_t done = reading.progress->first;
     if (!drawn_first_) drawn_first_ = done;
-    if (!counts_ended_ && !reading.metrics.empty()) counts_ended_ = done > *drawn_first_;
+    // Other metrics, such as the learning rate, may be there from the first state on.
+    if (!counts_ended_ && objective_in(reading, objective_) != nullptr) counts_ended_ = done > *drawn_first_;
     // A bar that shows the values of the epoch in progress is in its last epoch when it is full. One that shows values
     // only once an epoch has ended then shows a further epoch.
     return static_cast<double>(counts_ended_.value_or(false) ? done : std::min(done, epochs_ - 1));

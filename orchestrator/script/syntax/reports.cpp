@@ -191,10 +191,7 @@ Reports::Judgement Reports::epoch_of_another_stream(const Report& report, const 
 /// Lines of the first form report, as the first line of all does.
 Reports::Judgement Reports::line_of_known_form(const Report& report, const Place& place) {
     if (found_ && report.form != form_) return {};
-    if (place.again)
-        warn("its epoch has several lines with the objective, and each is a step: '" + line_ + "', '" + report.line +
-             "'; print it once an epoch, or set worker.step to their number in a step");
-    return count(report, Verdict::counts);
+    return count(report, Verdict::counts, place.again);
 }
 
 /// A line of another form rounds the value of the last report.
@@ -225,24 +222,29 @@ Reports::Judgement Reports::line_of_new_form(const Report& report, const Place&)
 
 bool Reports::known(const Report& report) const { return values_.contains(report.value); }
 
-Reports::Verdict Reports::count(const Report& report, Verdict verdict) {
+Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool again) {
     if (!found_) form_ = report.form, line_ = report.line;
     found_ = true;
-    remember(report);
+    remember(report, again);
     return verdict;
 }
 
-/// The values of several folds are those of several trainings, of which the mean is wanted.
-void Reports::note_fold(const Report& report) {
-    if (!report.fold) return;
-    if (!fold_) fold_ = report.fold, line_of_fold_ = report.line;
-    if (*fold_ != *report.fold)
-        warn("its lines with the objective are of several folds, and each is a step: '" + line_of_fold_ + "', '" +
-             report.line + "'; print their mean at the end and set objective.metric to its name, as in mean_acc");
+/// Tells that several lines report what has one value: an epoch, or several folds, of which the mean is wanted.
+void Reports::note_several(const Report& report, bool again) {
+    if (report.fold && !fold_) fold_ = report.fold, line_of_fold_ = report.line;
+    const auto tell = [&](const string& what, const string& first, const string& cure) {
+        warn(what + ", and each is a step: '" + first + "', '" + report.line + "'; " + cure);
+    };
+    if (again)
+        tell("its epoch has several lines with the objective", line_,
+             "print it once an epoch, or set worker.step to their number in a step");
+    else if (report.fold && *fold_ != *report.fold)
+        tell("its lines with the objective are of several folds", line_of_fold_,
+             "print their mean at the end and set objective.metric to its name, as in mean_acc");
 }
 
-void Reports::remember(const Report& report) {
-    note_fold(report);
+void Reports::remember(const Report& report, bool again) {
+    note_several(report, again);
     counted_in_ = epoch_;
     last_ = report.value;
     content_ = report.content;

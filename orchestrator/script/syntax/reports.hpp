@@ -80,9 +80,9 @@ class Reports {
     Judgement line_of_new_form(const Report& report, const Place& place);
 
     [[nodiscard]] bool known(const Report& report) const;
-    Verdict count(const Report& report, Verdict verdict);
-    void remember(const Report& report);
-    void note_fold(const Report& report);
+    Verdict count(const Report& report, Verdict verdict, bool again = false);
+    void remember(const Report& report, bool again = false);
+    void note_several(const Report& report, bool again);
     void warn(std::string text);
     void warn(const Report& report, const std::string& fate);
 

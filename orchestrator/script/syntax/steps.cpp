@@ -51,7 +51,7 @@ StepReader::StepReader(std::unique_ptr<LineReader> reader, StepNeeds needs)
     : reader_(std::move(reader)),
       needs_(std::move(needs)),
       wanted_(names_in(needs_)),
-      redraws_{Redraws{needs_.epochs}, Redraws{needs_.epochs}} {}
+      redraws_{Redraws{needs_.epochs, needs_.objective}, Redraws{needs_.epochs, needs_.objective}} {}
 
 void StepReader::feed(string_view bytes, std::size_t stream, double now) {
     now_ = now;
@@ -236,11 +236,10 @@ string StepReader::warning() {
 
 /// Counts how often the objective changes in a line that is drawn again.
 void StepReader::note_redrawn(const Reading& reading) {
-    for (const NamedNumber& metric : reading.metrics)
-        if (fit(metric.name, needs_.objective) != Fit::none) {
-            redrawn_changes_ += redrawn_ && *redrawn_ != metric.number ? 1 : 0;
-            redrawn_ = metric.number;
-        }
+    const NamedNumber* const objective = objective_in(reading, needs_.objective);
+    if (objective == nullptr) return;
+    redrawn_changes_ += redrawn_ && *redrawn_ != objective->number ? 1 : 0;
+    redrawn_ = objective->number;
 }
 
 /// Notes a line where something behind the objective's name is no number that can be read: "val_loss: <0.001".
