@@ -239,10 +239,12 @@ class StudyReader {
         }
         const auto name = text(diagnostics_, node, path);
         if (!name || script::is_metric_name(*name)) return name;
+        const string joined = script::name_of(*name);  // a printed name with blanks, which are '_' in names
+        const string cure = script::is_metric_name(joined) ? "; write it " + joined : "";
         diagnostics_.error(node.location,
                            "'" + path +
                                "' must be 1 to 64 letters, digits or ._-/@%^+&():#, a letter or '_' first, found " +
-                               printable(*name));
+                               printable(*name) + cure);
         return std::nullopt;
     }
 
