@@ -595,6 +595,13 @@ class Unchanged(Script):
         budgets = {study["study"]: study["budget"]["epochs"] for study in json.loads(self.hpo("ls", "--json"))["studies"]}
         self.assertEqual(budgets, {"script": 5, "open": None})
 
+    def test_a_bar_that_may_count_epochs_is_told_where_no_budget_states_their_number(self):
+        text = "print(*[' %d/3 [val_loss=%g]' % (i, 1 - i / 10) for i in range(1, 4)], sep='\\r')"
+        study = self.study(script_study([PYTHON, "-c", text, "{lr}"], name="bar", trials=1).replace(", epochs: 5", ""))
+        self.hpo("run", study)
+        self.assertIn("budget.epochs", self.error)
+        self.assertEqual([(t["steps"], t["values"]["val_loss"]) for t in self.trials("bar")], [(1, 0.7)])
+
     def test_the_output_of_a_c_program_is_read_without_delay(self):
         gate = self.folder / "gate"
         os.mkfifo(gate)

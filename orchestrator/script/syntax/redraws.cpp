@@ -36,7 +36,9 @@ std::optional<double> Redraws::epoch_of(const Reading& reading) {
     const std::int64_t done = reading.progress->first;
     if (!drawn_first_) drawn_first_ = done;
     // Other metrics, such as the learning rate, may be there from the first state on.
-    if (!counts_ended_ && objective_in(reading, objective_) != nullptr) counts_ended_ = done > *drawn_first_;
+    // A bar that begins with 1 has the number of the epoch, and not of those that have ended.
+    if (!counts_ended_ && objective_in(reading, objective_) != nullptr)
+        counts_ended_ = done > *drawn_first_ || *drawn_first_ == 1;
     // A bar that shows the values of the epoch in progress is in its last epoch when it is full. One that shows values
     // only once an epoch has ended then shows a further epoch.
     return static_cast<double>(counts_ended_.value_or(false) ? done : std::min(done, epochs_ - 1));

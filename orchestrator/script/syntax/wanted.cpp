@@ -98,7 +98,9 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
             if (!is_source && wanted.source) {
                 const bool replaces = rank < wanted.source->rank && !settled_;
                 const bool doubtful = rank <= wanted.source->rank || rank >= labelled_rank;
-                if (wanted.source->rank > 0 && doubtful) warn(wanted, wanted.source->printed, metric.name, replaces);
+                const bool respelled = rank <= static_cast<int>(Fit::spelling);  // "F1-score" and "F1 score"
+                if ((wanted.source->rank > 0 && doubtful) || respelled)
+                    warn(wanted, wanted.source->printed, metric.name, replaces);
                 if (!replaces) continue;
             } else if (!is_source && best != reading.metrics.size() && best_rank >= labelled_rank) {
                 warn(wanted, reading.metrics[best].name, metric.name, rank < best_rank);

@@ -209,6 +209,13 @@ TEST(Objective, KeepsToOneNameWhenABetterOneComesLater) {
     EXPECT_THAT(reader.warning(), Mentions("'val_loss'", "printed"));
 }
 
+TEST(Objective, ThatIsSpelledInTwoWaysIsToldAlsoIfOneIsTheStudys) {
+    StepReader reader = reader_for({.objective = "F1_score"});
+    reader.feed("F1 score: 1\nF1-score: 2\nF1-score: 3\n");
+    reader.finish();
+    EXPECT_THAT(reader.warning(), Mentions("'F1_score'", "F1-score"));
+}
+
 TEST(Bars, OverBatchesCountAtTheirEnd) {
     std::string output;
     for (int epoch = 0; epoch < 4; ++epoch) {
@@ -251,6 +258,14 @@ TEST(Bars, OverEpochsWhoseValuesComeOnceAnEpochHasEndedCountOncePerEpoch) {
         EXPECT_THAT(values({.objective = "loss", .epochs = 4}, output + "\n"), ElementsAre(0.9, 0.8, 0.8, 0.7))
             << twice;
     }
+}
+
+TEST(Bars, OverEpochsWithAnotherMetricFromTheStartCountOncePerEpoch) {
+    std::string output = "\r  0%|    | 0/3 [00:00<?, ?it/s, lr=0.1]";
+    int done = 0;
+    for (const std::string value : {"0.9", "0.8", "0.7"})
+        output += "\r 33%|#   | " + std::to_string(++done) + "/3 [00:01<00:02, 1.00it/s, lr=0.1, loss=" + value + "]";
+    EXPECT_THAT(values({.objective = "loss", .epochs = 3}, output + "\n"), ElementsAre(0.9, 0.8, 0.7));
 }
 
 TEST(Bars, OfLightningCountWhenTheEpochInTheirTextAdvances) {
