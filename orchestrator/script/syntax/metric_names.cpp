@@ -42,7 +42,7 @@ std::string normal_form(std::string_view name, bool with_synonyms) {
     if (with_synonyms) {
         if (parts.size() > 1 && (parts.back() == "score" || parts.back() == "value")) parts.pop_back();
         for (std::string& part : parts) {
-            if (part == "validation" || part == "valid") part = "val";
+            if (part == "validation" || part == "valid" || part == "validate") part = "val";
             if (part == "training") part = "train";
             if (part == "testing") part = "test";
             if (part == "evaluation") part = "eval";

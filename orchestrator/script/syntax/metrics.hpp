@@ -47,10 +47,10 @@ struct Reading {
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
     /// The word of a field such as phase or split that says which data all numbers of a record are of: "val".
     std::string split;
-    bool running = false;  ///< true for averages so far, beside values of a batch
-    std::string text;      ///< the line
-    std::string unread;    ///< the first column of a table whose cell holds a number that cannot be read
-    std::string beyond;    ///< the first name that was left out, since max_line_metrics are there
+    bool running = false;             ///< true for averages so far, beside values of a batch
+    std::string text;                 ///< the line
+    std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
+    std::string beyond;               ///< the first name that was left out, since max_line_metrics are there
 
     /// Returns the metric of this full name, or nullptr.
     [[nodiscard]] NamedNumber* find(std::string_view name);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "orchestrator/script/syntax/coco_summary.hpp"
 #include "orchestrator/script/syntax/json_metrics.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
@@ -41,7 +42,7 @@ class OutputReader final : public LineReader {
         if (indent == text.size() || quoted_.takes(text)) return;
         if (!holds(indent, text)) heading_.clear();
         if (heading_.empty()) note_counter(indent, text);
-        if (read_objects(text, reading)) return;
+        if (read_coco_summary(text, reading) || read_objects(text, reading)) return;
         if (tables_.read(text, reading)) return;
         const PlainLine found = read_plain(text, reading);
         if (found.heading && reading.metrics.empty()) {

@@ -33,6 +33,7 @@ class LineParser : TokenLine {
         : TokenLine(std::move(tokens)), label_(label), averages_(averages), reading_(reading) {}
 
     void run() {
+        if (read_reversed()) return;
         while (at_ < tokens_.size()) step();
         end_part();
     }
@@ -127,9 +128,54 @@ class LineParser : TokenLine {
             words_.pop_back();
             return;
         }
+        if (skip_sample(token)) return;
         const auto average = average_at(at_, token.number);
-        on_bare_value(average.value_or(token.number), average ? Doubt::none : doubt_of_bracket(at_));
+        const Doubt doubt = average ? Doubt::none : doubt_of_bracket(at_);
+        on_bare_value(average.value_or(token.number),
+                      doubt == Doubt::none && !average && is_second_number(at_) ? Doubt::several_numbers : doubt);
         if (token.sentence_end) end_part();
+    }
+
+    /// Reads a line that is a number and then its name: "0.84 = Validation score (accuracy)".
+    bool read_reversed() {
+        if (!is(0, Kind::number) || !is(1, Kind::equals)) return false;
+        std::size_t end = 2;
+        while (is(end, Kind::word)) words_.push_back(tokens_[end++].text);
+        const bool bracket = is(end, Kind::open, "(") && is(tokens_.size() - 1, Kind::close, ")");
+        const bool reversed = (bracket || end == tokens_.size()) && words_.size() > 1 &&
+                              words_.size() <= max_pair_words && names_metric(words_.size());
+        if (reversed) emit({words_, {}, tokens_[0].number});
+        words_.clear();
+        return reversed;
+    }
+
+    /// Skips the sample that a metric is of, and moves to the sign behind it: "Accuracy of the network on the 10000
+    /// test images: 90 %" and "Mean reward over the last 100 episodes: 12.5". A phase within it is the label.
+    bool skip_sample(const Token& count) {
+        static constexpr std::array<string_view, 6> articles{"the", "all", "last", "past", "first", "these"};
+        constexpr std::size_t max_sample_words = 3;
+        const string last = lower_case(words_.back());
+        const bool counts = is_preposition(last) || std::find(articles.begin(), articles.end(), last) != articles.end();
+        if (!counts || count.text.find_first_not_of("0123456789,_") != string_view::npos) return false;
+        const auto name_end = std::find_if(words_.begin() + 1, words_.end(), is_preposition);
+        const auto name_size = static_cast<std::size_t>(name_end - words_.begin());
+        const string name = join(words_, name_size);
+        if (name_end == words_.end() || (!contains_metric_word(name) && !is_average(name))) return false;
+        std::size_t end = at_;
+        while (end <= at_ + max_sample_words && is(end, Kind::word) && !contains_metric_word(tokens_[end].text)) ++end;
+        if (end == at_ || !is_separator(end) || !value_at(end + 1)) return false;
+        for (std::size_t i = at_; i < end && phase_in(name) == Phase::none; ++i)
+            if (phase_of(tokens_[i].text) != Phase::none) qualifier_ = string(tokens_[i].text);
+        words_.resize(name_size);
+        at_ = end;
+        return true;
+    }
+
+    /// Returns the first words in one text.
+    static string join(const Words& words, std::size_t count) {
+        string name;
+        for (std::size_t i = 0; i < count; ++i) name += (i > 0 ? "_" : "") + string(words[i]);
+        return name;
     }
 
     /// Returns true if one of the first words is of a metric.
@@ -309,11 +355,15 @@ class LineParser : TokenLine {
             return;
         }
         if (token.text == "[" && !words_.empty() && has_metric_word(words_.back()))
-            if (const auto value = value_at(at_)) {  // "loss [0.5]"
+            if (const auto value = value_at(at_)) {  // "loss [0.5]", but "loss[0]: 0.5" is an element
                 at_ = value->end;
-                return on_bare_value(value->number);
+                return is_separator(at_) ? words_.clear() : on_bare_value(value->number);
             }
         if (token.text == "(" && !words_.empty() && (qualify() || skip_arguments())) return;
+        const bool indexed = token.text == "[" && token.gap == 0 && is(at_ + 2, Kind::close);
+        if (indexed && !words_.empty() && is(at_ + 1, Kind::word) && phase_of(tokens_[at_ + 1].text) != Phase::none &&
+            qualify())
+            return;  // "AUC[val]: 0.5"
         if (token.text == "[" && words_.empty() && is(at_ + 1, Kind::word) && is(at_ + 2, Kind::close) &&
             phase_of(tokens_[at_ + 1].text) != Phase::none) {  // "[val] loss: 0.5"
             set_label({tokens_[at_ + 1].text});
@@ -527,8 +577,7 @@ class LineParser : TokenLine {
             label_ = string(words[0]);
             if (is_counter(words.back()) && !is_average_over(words)) words.erase(words.begin(), words.end() - 1);
         }
-        string name;
-        for (const string_view word : words) name += (name.empty() ? "" : "_") + string(word);
+        const string name = join(words, words.size());
         seen_metric_ = seen_metric_ || !is_counter(name);
         const string& label = !owner.empty() ? owner : !pair.qualifier.empty() ? pair.qualifier : label_;
         const bool labelled =

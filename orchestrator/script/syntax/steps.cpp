@@ -245,7 +245,8 @@ void StepReader::note_redrawn(const Reading& reading) {
 /// Notes a line where something behind the objective's name is no number that can be read: "val_loss: <0.001".
 void StepReader::note_unread(string_view text, const Reading& reading) {
     if (!unread_.empty()) return;
-    if (!reading.unread.empty() && fit(reading.unread, needs_.objective) <= Fit::spelling)
+    if (std::any_of(reading.unread.begin(), reading.unread.end(),
+                    [&](const string& column) { return fit(column, needs_.objective) <= Fit::spelling; }))
         unread_ = trim(text).substr(0, max_quoted_bytes);
     const string name = wanted_.printed_bare(needs_.objective);
     if (name.empty() || !unread_.empty()) return;

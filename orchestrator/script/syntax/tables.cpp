@@ -49,6 +49,8 @@ std::vector<string_view> cells_in_bars(string_view line) {
 }
 
 std::optional<double> number_in(string_view cell) {
+    if (cell.starts_with('[') && cell.ends_with(']') && cell.find_first_of(".e") != string_view::npos)
+        cell = trim(cell.substr(1, cell.size() - 2));                          // "[0.5]", but not the index "[1]"
     while (cell.ends_with('*')) cell = trim(cell.substr(0, cell.size() - 1));  // marks the best
     while (cell.starts_with('*')) cell = trim(cell.substr(1));
     auto number = leading_number(cell);
@@ -64,9 +66,9 @@ bool is_clock(string_view cell) {
     return cell.find(':') != string_view::npos && cell.find_first_not_of("0123456789:.") == string_view::npos;
 }
 
-/// Returns true for a cell that holds a number in a form that is not read: "(0.25)", "1.2k", "<0.1".
+/// Returns true for a cell that holds a number in a form that is not read: "(0.25)", "1.2k", "<0.1", "[0.1, 0.2]".
 bool is_unread(string_view cell) {
-    while (!cell.empty() && string_view("(<>~+-.").find(cell.front()) != string_view::npos) cell.remove_prefix(1);
+    while (!cell.empty() && string_view("([<>~+-.").find(cell.front()) != string_view::npos) cell.remove_prefix(1);
     return !cell.empty() && is_digit(cell.front());
 }
 
@@ -119,6 +121,30 @@ string_view without_mark(string_view line) {
     return line;
 }
 
+/// Returns true if a comma of the line separates cells, and not the numbers of a vector: "[0.1, 0.2]".
+bool has_outer_comma(string_view line) {
+    int open = 0;
+    for (const char c : line) {
+        open += c == '[' ? 1 : c == ']' ? -1 : 0;
+        if (c == ',' && open <= 0) return true;
+    }
+    return false;
+}
+
+/// Returns true for the type of a column, as polars and tibbles print it below the name: "f64", "<dbl>".
+bool is_type(string_view cell) {
+    static constexpr string_view types[] = {"i8",  "i16", "i32",  "i64", "u8",   "u16", "u32", "u64", "f32", "f64",
+                                            "str", "cat", "bool", "int", "date", "chr", "dbl", "lgl", "fct", "list"};
+    if (cell.starts_with('<') && cell.ends_with('>')) cell = cell.substr(1, cell.size() - 2);
+    return std::find(std::begin(types), std::end(types), cell) != std::end(types);
+}
+
+/// Returns true for the name of a statistic, as evolutions head their columns: "gen nevals avg std min max".
+bool is_statistic(string_view name) {
+    static constexpr string_view statistics[] = {"avg", "mean", "std", "min", "max", "median"};
+    return std::find(std::begin(statistics), std::end(statistics), name) != std::end(statistics);
+}
+
 bool is_phase(const string& name) { return phase_of(name) != Phase::none; }
 
 /// Returns true if each colon is one of a time.
@@ -157,13 +183,23 @@ bool Tables::read(string_view line, Reading& reading) {
     Cells cells = cells_in_bars(line);
     char separator = '|';
     Cells wide;  // cells that several blanks separate
-    if (cells.empty() && line.find_first_of("=(") == string_view::npos && has_colons_of_times(line) &&
-        line.find(',') != string_view::npos) {
+    const bool plain_cells =
+        cells.empty() && line.find_first_of("=(") == string_view::npos && has_colons_of_times(line);
+    string with_points;  // of a line whose commas are decimal: "1;0,25"
+    if (plain_cells && line.find(';') != string_view::npos) {
+        if (line.find('.') == string_view::npos) {
+            with_points = line;
+            std::replace(with_points.begin(), with_points.end(), ',', '.');
+            line = with_points;
+        }
+        cells = split(line, separator = ';', 1);
+    } else if (plain_cells && has_outer_comma(line)) {
         cells = split(line, separator = ',', 1);
     } else if (cells.empty()) {
         cells = split(line, separator = ' ', 1);
         wide = split(line, ' ', 2);
     }
+    if (!candidates_.empty() && cells.size() > 1 && std::all_of(cells.begin(), cells.end(), is_type)) return true;
     std::vector<Columns> headers = std::exchange(candidates_, {});
     const auto reads = [&](const auto& read_row_of) {
         for (Columns& table : headers)
@@ -174,13 +210,16 @@ bool Tables::read(string_view line, Reading& reading) {
         return !columns_.names.empty() && columns_.separator == separator && read_row_of(columns_);
     };
     // Rows with a cell for each column first: a header may be split at one blank or at several.
-    if (reads(
-            [&](const Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
-        reads([&](const Columns& table) { return read_row(table, placed(table, cells, line), reading); })) {
+    if (reads([&](Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
+        reads([&](Columns& table) { return read_row(table, placed(table, cells, line), reading); })) {
         groups_.clear();
         return true;
     }
     const bool in_bars = separator == '|';
+    if (in_bars && headers.size() == 1 && continues_header(headers.front(), cells)) {
+        candidates_ = std::move(headers);
+        return true;
+    }
     if (in_bars && read_pairs(cells, reading)) return true;
     for (const Cells& row : {cells, wide})
         if (auto names = header_of(row, in_bars); !names.empty()) {
@@ -203,18 +242,34 @@ bool Tables::read(string_view line, Reading& reading) {
     return in_bars && !candidates_.empty() && (plain || cells[0].ends_with("metric"));
 }
 
+/// Adds the second line of a header to its names: "| Mini-batch | Time |" above "| Accuracy | |". Returns false if
+/// these cells are no such line, in which some cells are empty. Units in brackets are left out.
+bool Tables::continues_header(Columns& columns, const Cells& cells) {
+    const auto is_unit_cell = [](string_view cell) { return cell.starts_with('(') && cell.ends_with(')'); };
+    const auto fits = [&](string_view cell) { return cell.empty() || is_unit_cell(cell) || is_header_cell(cell); };
+    const auto is_name = [&](string_view cell) { return !cell.empty() && !is_unit_cell(cell); };
+    if (cells.size() != columns.names.size() || !std::all_of(cells.begin(), cells.end(), fits) ||
+        std::all_of(cells.begin(), cells.end(), is_name) || std::none_of(cells.begin(), cells.end(), is_name))
+        return false;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        if (is_name(cells[i])) columns.names[i] += (columns.names[i].empty() ? "" : "_") + name_in(cells[i]);
+    return true;
+}
+
 /// Returns the names of the columns, or nothing if these cells are no header. Without bars, at least one name must be a
 /// word for a metric or a counter, so that prose is no header, or all are phases. Names that repeat are of the groups
 /// in the line above.
 std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
     std::vector<string> names;
     bool known = in_bars, phases = true;
+    int statistics = 0;
     for (const string_view cell : cells) {
         // The first column may have no name: it has the rows'.
         const bool blank = (cell.empty() && names.empty()) || cell == "#";
         if (!blank && !is_header_cell(cell)) return {};
         names.push_back(blank ? string() : name_in(cell));
-        known = known || is_counter(names.back()) || contains_metric_word(names.back());
+        statistics += is_statistic(names.back()) ? 1 : 0;
+        known = known || is_counter(names.back()) || contains_metric_word(names.back()) || statistics > 1;
         phases = phases && (blank || is_phase(names.back()));
     }
     if (names.size() < 2 || (!known && !phases)) return {};
@@ -235,6 +290,7 @@ std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
 Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_view line) {
     if (columns.ends.size() != columns.names.size() || cells.size() < 2 || cells.size() > columns.names.size() + 1)
         return {};
+    if (heads_classes(columns) && cells.size() > columns.names.size()) return {};  // a class is no number of a row
     Cells row(columns.names.size());
     for (const string_view cell : cells) {
         const auto begin = static_cast<std::size_t>(cell.data() - line.data()), end = begin + cell.size();
@@ -249,26 +305,34 @@ Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_
     return row;
 }
 
+/// Returns true for the columns of scikit-learn's reports, where a number in front of a row is a class.
+bool Tables::heads_classes(const Columns& columns) { return columns.names.back() == "support"; }
+
 /// Reads a row below the columns. A cell in excess of the columns is the row's label, as in scikit-learn's reports.
-bool Tables::read_row(const Columns& columns, const Cells& all_cells, Reading& reading) {
+/// Once a row had no text in the last column, such a text is a remark.
+bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading) {
     const std::size_t count = columns.names.size();
     std::span<const string_view> cells = all_cells;
     if (cells.size() == count + 1 && (is_clock(cells.back()) || is_mark(cells.back()))) cells = cells.first(count);
     if (cells.size() < 2 || cells.size() < count || cells.size() > count + 1) return false;
+    const auto is_torn = [](string_view cell) { return cell.starts_with('[') != cell.ends_with(']'); };
+    if (std::any_of(cells.begin(), cells.end(), is_torn)) return false;  // a vector that was split at its blanks
     const std::size_t extra = cells.size() - count;
-    const bool has_label = has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front());
-    std::size_t numbers = 0, texts = 0;
-    for (const string_view cell : cells) {
-        if (number_in(cell))
-            ++numbers;
-        else if (has_letter(cell) && !is_digit(cell.front()))
-            ++texts;
-    }
+    const bool is_class = extra == 1 && heads_classes(columns) && number_in(cells[0]);
+    const bool has_label = is_class || (has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front()));
+    const auto is_text = [](string_view cell) {
+        return !number_in(cell) && has_letter(cell) && !is_digit(cell.front()) && !cell.starts_with('[');
+    };
+    const auto numbers = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), number_in));
+    auto texts = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_text));
+    const bool remarks = extra == 0 && numbers > 1 && is_text(cells.back());
+    if (remarks && columns.remarks) --texts;
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
     if (numbers < least || texts > (has_label ? 1U : 0U) || (extra > 0 && !has_label)) return false;
 
     static constexpr string_view all[] = {"all", "total", "overall", "mean", "avg", "average"};
-    string label = has_label ? name_in(cells[0]) : "";
+    columns.remarks = columns.remarks || !remarks;
+    string label = is_class ? "class_" + string(cells[0]) : has_label ? name_in(cells[0]) : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();
     // Two columns, or "Metric | Train | Val", have the names in their rows.
     const bool named_rows = has_label && extra == 0 && (count == 2 || fit(columns.names[0], "metric") <= Fit::spelling);
@@ -276,7 +340,7 @@ bool Tables::read_row(const Columns& columns, const Cells& all_cells, Reading& r
         const auto number = number_in(cells[i]);
         const string& column = columns.names[i - extra];
         if (const auto epoch = ratio_of(cells[i]); epoch && is_epoch(column)) reading.epoch = epoch->first;
-        if (!number && is_unread(cells[i]) && reading.unread.empty()) reading.unread = column;
+        if (!number && is_unread(cells[i])) reading.unread.push_back(column);
         if (!number || column.empty()) continue;
         if (is_epoch(column) && !reading.epoch) reading.epoch = *number;
         if (const NamedNumber* before = reading.find(column);

@@ -10,8 +10,9 @@
 namespace hpo::script {
 
 /// Recognises tables whose columns are separated by '|' (also drawn by rich, Markdown, or as Stable-Baselines'), by
-/// commas, or by blanks: a header of names with rows below, and rows of a name and its number. A text in the first
-/// column is the label of its row. A line of phases above the header, or in its place, gives the columns their phases.
+/// commas or semicolons, or by blanks: a header of names with rows below, and rows of a name and its number. A text in
+/// the first column is the label of its row. A line of phases above the header, or in its place, gives the columns
+/// their phases.
 class Tables {
    public:
     /// Adds the metrics of a line that plain_text() has returned. Returns true if the line belongs to a table and must
@@ -25,9 +26,12 @@ class Tables {
         char separator = ' ';
         std::vector<std::size_t> ends{};  ///< of the names in their line, behind each
         std::size_t begin = 0;            ///< of the first name
+        bool remarks = false;             ///< true once a row had no text in the last column
     };
 
-    static bool read_row(const Columns& columns, const Cells& all_cells, Reading& reading);
+    static bool continues_header(Columns& columns, const Cells& cells);
+    static bool heads_classes(const Columns& columns);
+    static bool read_row(Columns& columns, const Cells& all_cells, Reading& reading);
     static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;
     bool read_pairs(const Cells& cells, Reading& reading);

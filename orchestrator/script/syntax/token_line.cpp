@@ -89,7 +89,12 @@ bool TokenLine::goes_on_at(std::size_t at) const {
     if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
     if (is(at, Kind::comma) && is(at + 1, Kind::number))                                // "precision, recall: 0.5, 0.6"
         return at + 2 == tokens_.size() || is(at + 2, Kind::comma);
-    return is(at, Kind::number) && unit_at(at + 1).empty() && !is(at + 1, Kind::word) && !is(at + 1, Kind::junk);
+    return is_second_number(at);
+}
+
+bool TokenLine::is_second_number(std::size_t at) const {
+    if (!is(at, Kind::number) || is(at + 1, Kind::word)) return false;  // "300 img/s"
+    return is(at + 1, Kind::junk, "%") || (unit_at(at + 1).empty() && !is(at + 1, Kind::junk));
 }
 
 Doubt TokenLine::doubt_at(std::size_t at) const {
@@ -123,7 +128,7 @@ std::size_t TokenLine::numbers_at(std::size_t at, bool slashes, std::vector<doub
 bool TokenLine::joins_names(std::size_t at) const {
     if (!is(at, Kind::junk, "/") || at == 0 || !is(at - 1, Kind::word) || !is(at + 1, Kind::word)) return false;
     std::size_t value = at + 1;
-    while (is(value, Kind::word) || is(value, Kind::junk, "/")) ++value;
+    while ((is(value, Kind::word) || is(value, Kind::junk, "/")) && value < at + 2 * max_numbers) ++value;
     if (!is_separator(value++)) return false;
     const bool numbers = is(value, Kind::number) && is(value + 1, Kind::junk, "/") && is(value + 2, Kind::number);
     return numbers || (is(value, Kind::junk) && is_ratio(tokens_[value].text));
@@ -131,10 +136,9 @@ bool TokenLine::joins_names(std::size_t at) const {
 
 std::optional<TokenLine::Value> TokenLine::share_at(std::size_t at) const {
     if (!is(at, Kind::junk) || !is_ratio(tokens_[at].text)) return {};
-    if (!is(at + 1, Kind::open, "(") || !is(at + 2, Kind::number) || !tokens_[at + 2].percent ||
-        !is(at + 3, Kind::close))
-        return {};
-    return Value{tokens_[at + 2].number, at + 4};
+    const bool bracket = is(at + 1, Kind::open, "(") && is(at + 3, Kind::close);
+    if ((!bracket && !is(at + 1, Kind::equals)) || !is(at + 2, Kind::number) || !tokens_[at + 2].percent) return {};
+    return Value{tokens_[at + 2].number, at + (bracket ? 4 : 3)};
 }
 
 bool TokenLine::is_scale_at(std::size_t at) const {

@@ -42,6 +42,8 @@ class TokenLine {
     [[nodiscard]] std::string_view unit_at(std::size_t at) const;
     /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
     [[nodiscard]] bool goes_on_at(std::size_t at) const;
+    /// Returns true if this token is a further number of the same name, also a percentage: "144 96 %".
+    [[nodiscard]] bool is_second_number(std::size_t at) const;
     /// Returns the doubt about the number that ends before this token.
     [[nodiscard]] Doubt doubt_at(std::size_t at) const;
     /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6", or of "0.7 0.6" and "0.7, 0.6", that begin with this token, and
@@ -51,8 +53,8 @@ class TokenLine {
     /// Returns true if the slash at this token joins two names, whose numbers a slash joins as well: "loss / acc: 0.5 /
     /// 0.7".
     [[nodiscard]] bool joins_names(std::size_t at) const;
-    /// Returns the percentage in brackets behind the ratio at this token, as in "99/100 (99%)". Returns nothing for a
-    /// ratio without one, since nobody knows whether its sign divides.
+    /// Returns the percentage behind the ratio at this token, as in "99/100 (99%)" and "99/100 = 99%". Returns nothing
+    /// for a ratio without one, since nobody knows whether its sign divides.
     [[nodiscard]] std::optional<Value> share_at(std::size_t at) const;
     /// Returns true for a power of ten in brackets between a name and its number: "loss (x1e-3): 0.91".
     [[nodiscard]] bool is_scale_at(std::size_t at) const;

@@ -15,6 +15,7 @@ namespace {
 using Kind = Token::Kind;
 
 constexpr string_view gap_bytes = " \t";
+constexpr string_view leader = "....";  ///< from here on dots lead from a name to its number
 constexpr string_view junk_ends = " \t,;|()[]{}\"'";
 
 bool is_word_begin(char c) { return is_letter(c) || static_cast<std::uint8_t>(c) >= 0x80; }
@@ -44,6 +45,7 @@ class Tokenizer {
         if (auto number = take_number()) return *number;
         if (is_word_begin(c)) return take_word();
         if (is_digit(c)) return take_junk();
+        if (rest_.starts_with(leader)) return take_leader();
         if (rest_.starts_with("->") || rest_.starts_with("=>")) return take(Kind::arrow, 2);
         if (rest_.starts_with("-->") || rest_.starts_with("==>")) return take(Kind::arrow, 3);
         if (rest_.starts_with("+-") || rest_.starts_with("+/-")) return take(Kind::junk, rest_[1] == '-' ? 2 : 3);
@@ -88,6 +90,19 @@ class Tokenizer {
         token.text = rest_.substr(0, size);
         rest_.remove_prefix(size);
         return token;
+    }
+
+    /// Takes dots such as those of "Accuracy ........ 0.91", which stand for a separator before a number, and for
+    /// nothing before another separator.
+    Token take_leader() {
+        const std::size_t dots = std::min(rest_.find_first_not_of('.'), rest_.size());
+        const auto next_at = rest_.find_first_not_of(gap_bytes, dots);
+        const bool named = !tokens_.empty() && tokens_.back().kind == Kind::word && next_at != string_view::npos;
+        if (named && (rest_[next_at] == ':' || rest_[next_at] == '=')) {
+            rest_.remove_prefix(next_at);
+            return next();
+        }
+        return take(named && leading_number(rest_.substr(next_at)) ? Kind::equals : Kind::junk, dots);
     }
 
     Token take_junk() {
@@ -234,6 +249,7 @@ class Tokenizer {
         for (; size < rest_.size(); ++size) {
             const char c = rest_[size];
             if (c == '-' && rest_.substr(size).starts_with("->")) break;
+            if (c == '.' && rest_.substr(size).starts_with(leader)) break;
             if (c == '-' && rest_.substr(size).starts_with("-->")) break;
             if (is_word_byte(c)) continue;
             if (c == '\'' && rest_.substr(size).starts_with("'s") &&

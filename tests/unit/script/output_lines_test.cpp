@@ -454,6 +454,94 @@ TEST(OutputLines, OfTablesWithGapsGroupsAndLoggers) {
     });
 }
 
+TEST(OutputLines, OfASampleAreOfTheNameBeforeIt) {
+    expect_all({
+        {"CIFAR tutorial", "Accuracy of the network on the 10000 test images: 54 %", {{"test_Accuracy", 54}}},
+        {"training data", "Accuracy of the model on the 50000 train images: 60 %", {{"train_Accuracy", 60}}},
+        {"a phase in front", "Test Accuracy of the model on the 10000 test images: 97.1 %", {{"Test_Accuracy", 97.1}}},
+        {"episodes",
+         "Mean reward over the last 100 episodes: 12.5, epsilon: 0.1",
+         {{"Mean_reward", 12.5}, {"epsilon", 0.1}}},
+        {"a counter", "Loss after 100 iterations: 0.5", {{"Loss", 0.5}}},
+        {"no metric before it", "Time of the last 100 steps: 12.5", {{"steps", 12.5}}},
+        {"a metric behind it", "Accuracy on 5 classes f1: 0.5", {{"classes_f1", 0.5}}},
+        {"no separator", "Accuracy on 5 classes 0.5", {}},
+        {"no whole number", "Accuracy at 0.5 overlap: 0.25", {{"overlap", 0.25}}},
+    });
+}
+
+TEST(OutputLines, OfOtherOrdersAndSignsAreRead) {
+    expect_all({
+        {"AutoGluon", "\t0.84\t = Validation score   (accuracy)", {{"Validation_score", 0.84}}},
+        {"AutoGluon's errors",
+         "\t-3.5\t = Validation score   (-root_mean_squared_error)",
+         {{"Validation_score", -3.5}}},
+        {"a legend", "0 = negative class", {}},
+        {"a time", "0.54 = Training runtime", {}},
+        {"a leader", "Accuracy ............ 0.91", {{"Accuracy", 0.91}}},
+        {"a leader without blanks", "Accuracy............0.91", {{"Accuracy", 0.91}}},
+        {"a leader and a colon", "val loss........: 0.91", {{"val_loss", 0.91}}},
+        {"a leader to a word", "Loading ........ done, loss: 0.5", {{"loss", 0.5}}},
+        {"scikit-learn",
+         "[CV 1/3] END ...................C=1, kernel=rbf;, score=0.913 total time=   0.0s",
+         {{"C", 1}, {"score", 0.913}}},
+        {"an index", "AUC[val]: 0.8, loss[train]=0.5", {{"val_AUC", 0.8}, {"train_loss", 0.5}}},
+        {"an index that is no phase", "loss[0]: 0.8", {}},
+        {"a share and its percentage", "acc = 910/1000 = 91.0%", {{"acc", 91}}},
+        {"COCO",
+         " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.340",
+         {{"AP@0.50:0.95", 0.34}}},
+        {"COCO, an area",
+         " Average Precision  (AP) @[ IoU=0.50:0.95 | area= small | maxDets=100 ] = 0.152",
+         {{"AP@0.50:0.95_small", 0.152}}},
+        {"COCO, a recall",
+         " Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets= 10 ] = 0.463",
+         {{"AR@0.50:0.95_max10", 0.463}}},
+    });
+}
+
+TEST(OutputLines, OfTablesWithTypesRemarksVectorsAndHeadersOfTwoLines) {
+    expect_all({
+        {"polars",
+         "| epoch | val_loss |\n| ---   | ---      |\n| i64   | f64      |\n|=======|\n| 1     | 0.5      |",
+         {{"epoch", 1}, {"val_loss", 0.5}}},
+        {"semicolons", "epoch;train_loss;val_loss\n1;0.6;0.5", {{"epoch", 1}, {"train_loss", 0.6}, {"val_loss", 0.5}}},
+        {"semicolons and decimal commas",
+         "epoch;train_loss;val_loss\n1;0,6;0,5",
+         {{"epoch", 1}, {"train_loss", 0.6}, {"val_loss", 0.5}}},
+        {"a remark",
+         "  iter     ELBO   delta_ELBO   notes\n   200   -0.053        0.822\n   300   -0.072        0.633   MAY BE "
+         "DIVERGING",
+         {{"iter", 300}, {"ELBO", -0.072}, {"delta_ELBO", 0.633}}},
+        {"names of rows at their ends", "  TP Rate   Precision   Class\n  0.98      0.94        setosa", {}},
+        {"vectors of one number",
+         "Step   Train loss    Test loss     Test metric\n1000   [8.5e-01]    [1.5e-01]    []",
+         {{"Step", 1000}, {"Train_loss", 0.85}, {"Test_loss", 0.15}}},
+        {"vectors of several",
+         "Step   Train loss    Test loss     Test metric\n1000   [8.5e-01, 1e-1]    [1.5e-01, 2e-1]    [1.25]",
+         {{"Step", 1000}, {"Test_metric", 1.25}}},
+        {"evolution",
+         "gen\tnevals\tavg \tmin\tmax\n1  \t12    \t4.5\t2  \t7  ",
+         {{"gen", 1}, {"nevals", 12}, {"avg", 4.5}, {"min", 2}, {"max", 7}}},
+        {"MATLAB",
+         "|  Epoch  |  Time Elapsed  |  Mini-batch  |  Validation  |\n|         |   (hh:mm:ss)   |   Accuracy   |   "
+         "Accuracy   |\n|=========|\n|       1 |       00:00:03 |       10.5% |       12.0% |",
+         {{"Epoch", 1}, {"Mini-batch_Accuracy", 10.5}, {"Validation_Accuracy", 12}}},
+        {"classes that are numbers",
+         "              precision    recall  f1-score   support\n\n           0       0.92      0.90      0.91        "
+         "50",
+         {{"class_0_precision", 0.92}, {"class_0_recall", 0.9}, {"class_0_f1-score", 0.91}, {"class_0_support", 50}}},
+        {"all classes",
+         "              precision    recall  f1-score   support\n\n           0       0.92      0.90      0.91        "
+         "50\n"
+         "   macro avg       0.91      0.91      0.90       100",
+         {{"macro_avg_precision", 0.91},
+          {"macro_avg_recall", 0.91},
+          {"macro_avg_f1-score", 0.9},
+          {"macro_avg_support", 100}}},
+    });
+}
+
 TEST(OutputLines, OfUtf16AreRead) {
     std::string wide;
     for (const char c : std::string("val_loss: 0.91")) wide += {c, '\0'};
@@ -555,8 +643,9 @@ TEST(OutputLines, ANumberWithACommaThatMayBeOfThousandsIsNotReadAndWarnedOfOnce)
 
 TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {
     for (const char* part :
-         {"{",   "{a:",  "{'a':{",  "(",  "a(",  "[",     "|",    "a|", "a,",   "a ",          "a=1 ",
-          "a: ", "1/2 ", "tensor(", "\"", "'s ", "-> 1 ", "@1:2", "1,", "val ", "\xe2\x94\x82"}) {
+         {"{",         "{a:",   "{'a':{",  "(",  "a(",  "[",      "|",    "a|", "a,",   "a ",           "a=1 ",
+          "a: ",       "1/2 ",  "tensor(", "\"", "'s ", "-> 1 ",  "@1:2", "1,", "val ", "\xe2\x94\x82", "a / ",
+          "acc on 1 ", "a....", "a....1 ", "a;", "[1,", "mAP[val"}) {
         std::string line;
         while (line.size() < max_text_line) line += part;
         const auto reader = *make_output_reader({});

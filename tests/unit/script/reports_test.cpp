@@ -299,11 +299,12 @@ TEST(Reports, ANumberThatMayBeMeantInAnotherWayIsTold) {
          {"iter #: loss: 0.5 (0.6)", "iter #: loss: (0.5)", "iter #: loss: 1 in 1000",
           "iter #: correct: 9 out of 10, loss: 9 out of 10", "iter #: loss: 0.5 / 0.7", "iter #: loss: 0.9+0.1",
           "iter #: loss (x1e-3): $", "iter #: loss (\u00d710^-3) $", "iter # loss [1e-3] = $",
-          "iter #: loss (x1000): $", "loss (min): 0.5, loss (now): 0.6"})
+          "iter #: loss (x1000): $", "loss (min): 0.5, loss (now): 0.6", "iter # loss 0.5 0.6", "loss    144    96 %"})
         EXPECT_NE(read_output("loss", epochs(line + "\n")).warning, "") << line;
     EXPECT_EQ(read_output("loss", epochs("iter #: loss: 0.5 (5%)\n")).warning, "");
     EXPECT_EQ(read_output("loss", epochs("loss [1e-3]: $\n")).values, wanted);
     EXPECT_EQ(read_output("acc", epochs("loss (x1e-3): 5, acc: $\n")).warning, "");
+    EXPECT_EQ(read_output("loss", epochs("iter # loss $ 300 img/s 2.5 ms\n")).warning, "");
     EXPECT_EQ(read_output("loss", epochs("iter # loss (x2): $\n", "loss: 1.5\n")).warning, "");
 }
 
@@ -358,6 +359,12 @@ TEST(Reports, ARowWhoseNumberCannotBeReadIsTold) {
     for (const std::string cell : {"(0.7)", "1.2k", "<0.7", "0.7+0.1"})
         EXPECT_NE(read_output("loss", "| epoch | loss |\n| 1 | 0.9 |\n| 2 | " + cell + " |\n| 3 | 0.8 |\n").warning, "")
             << cell;
+}
+
+TEST(Reports, AVectorInATableIsTold) {
+    const std::string table = "Step   Train loss    Test loss\n0      [0.5, 0.1]    [0.7, 0.2]\n";
+    const Found found = read_output("test_loss", table + "\nBest model at step 0:\n  test loss: 0.9\n");
+    EXPECT_NE(found.warning.find("no number that can be read"), std::string::npos) << found.warning;
 }
 
 TEST(Reports, OfUtf16WithReturnsAreRead) {

@@ -1,0 +1,15 @@
+// Reads the summary of an evaluation of detections that pycocotools prints.
+#pragma once
+
+#include <string_view>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+
+/// Adds the metric of such a line, and returns false for any other. "Average Precision (AP) @[ IoU=0.50:0.95 | area=
+/// all | maxDets=100 ] = 0.34" is AP@0.50:0.95. Another area is in the name (AP@0.50:0.95_small), and so is another
+/// number of detections of a recall (AR@0.50:0.95_max10).
+bool read_coco_summary(std::string_view line, Reading& reading);
+
+}  // namespace hpo::script
