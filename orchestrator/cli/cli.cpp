@@ -146,7 +146,8 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0)
         return run_supervisor(argc, argv, {script_command, run_script});
     if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) {
-        system::die_with_parent();  // without threads left, the helper does not notice the end itself while it hangs
+        (void)system::die_with_parent();  // without threads left, the helper does not notice the end itself while it
+                                          // hangs
         return run_device_helper(argc, argv);
     }
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);

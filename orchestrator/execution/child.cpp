@@ -57,7 +57,7 @@ void close_at_exec_one_by_one(int first) {
 /// Runs in the child, and returns only if a step has failed.
 Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, int input, int output, int error,
                int extra) {
-    system::die_with_parent();
+    const bool dies_with_parent = system::die_with_parent();
     if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before that call
     ::setpgid(0, 0);
     if (!start.cpus.empty()) os::bind_to_cores(start.cpus);  // the worker also runs where a core is no longer available
@@ -73,7 +73,7 @@ Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, i
     if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
     reset_signals();
     environ = envp;
-    run_if_own(argv, first);
+    if (dies_with_parent) run_if_own(argv, first);
     ::execvp(argv[0], argv);
     return {execute, errno};
 }

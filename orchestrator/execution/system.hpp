@@ -15,9 +15,9 @@ namespace hpo::system {
 /// none.
 bool adopt_orphans();
 
-/// Makes the kernel kill this process when its parent ends, where it can. A parent that has ended before is for the
-/// caller to notice.
-void die_with_parent();
+/// Makes the kernel kill this process when its parent ends. Returns false where it does not. A parent that has ended
+/// before is for the caller to notice.
+bool die_with_parent();
 
 /// Returns a handle by which signals reach this process and never a later one with its pid (a pidfd), and which becomes
 /// readable when the process ends. It is empty, with errno ESRCH, if there is no such process, and with another errno

@@ -22,7 +22,7 @@ bool close_range(int first, unsigned flags) {
 
 bool adopt_orphans() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
 
-void die_with_parent() { (void)::prctl(PR_SET_PDEATHSIG, SIGKILL); }
+bool die_with_parent() { return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0; }
 
 Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 

@@ -8,7 +8,7 @@ namespace hpo::system {
 
 bool adopt_orphans() { return false; }
 
-void die_with_parent() {}
+bool die_with_parent() { return false; }
 
 Descriptor open_process(pid_t) {
     errno = ENOSYS;
