@@ -27,6 +27,7 @@
 #include "orchestrator/execution/system.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/script/adapter.hpp"
+#include "orchestrator/script/launcher_variables.hpp"
 #include "orchestrator/script/rank_launcher.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 #include "orchestrator/view/output.hpp"
@@ -154,6 +155,7 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], ranks_command_name) == 0) return run_ranks(argc, argv);
     if (argc == 4 && std::strcmp(argv[1], notify_command) == 0) return run_notifications(argv[2], argv[3]);
     ::signal(SIGBUS, end_without_memory_file);
+    script::leave_launcher();
     try {
         if (argc > 1 && std::strcmp(argv[1], agent_command) == 0) return run_agent();
         if (argc > 1 && std::strcmp(argv[1], complete_command) == 0) return run_complete({argv + 2, argv + argc});

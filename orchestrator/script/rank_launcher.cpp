@@ -24,6 +24,7 @@
 #include "orchestrator/execution/signal_queue.hpp"
 #include "orchestrator/execution/system.hpp"
 #include "orchestrator/script/die_of.hpp"
+#include "orchestrator/script/launcher_variables.hpp"
 #include "orchestrator/script/rank_records.hpp"
 #include "orchestrator/script/ranks.hpp"
 #include "os/descriptors.hpp"
@@ -41,11 +42,6 @@ using std::chrono::milliseconds;
 constexpr int cannot_start_ranks = 127;
 constexpr std::size_t piece_bytes = 16 * 1024;
 constexpr std::size_t last_pieces = 64;  ///< that are read of a rank that has ended; a child of it may print for ever
-
-/// Variables of other launchers, which tell the rank of hpo itself among the tasks of a job.
-constexpr const char* foreign_ranks[] = {
-    "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS",       "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-    "PMIX_RANK",    "PMI_RANK",      "MV2_COMM_WORLD_RANK"};
 
 /// A port that no other process gets while this socket is open, since it is bound. Rank 0 can listen there, as a socket
 /// with SO_REUSEADDR may be bound beside another one with it that does not listen.
@@ -107,7 +103,7 @@ class RankLauncher {
         port_ = reserve_port(AF_INET6);
         if (port_.port == 0) port_ = reserve_port(AF_INET);
         if (port_.port == 0) return complain(string("cannot reserve a port: ") + std::strerror(errno));
-        for (const char* name : foreign_ranks) ::unsetenv(name);
+        script::leave_launcher();
         // Gloo looks up the name of the host otherwise, which need not have an address.
         ::setenv("GLOO_SOCKET_IFNAME", "lo", 0);
         for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {

@@ -62,6 +62,19 @@ class Ranks(Case):
         self.assertIn("3 processes, each with RANK", self.hpo("show", "script", "1"))
         self.assert_nobody_left()
 
+    def test_a_trial_is_no_task_of_the_launcher_that_started_hpo(self):
+        # As by srun hpo agent or mpirun hpo agent. The client would take a trial of rank 1 for one that follows rank 0.
+        (self.folder / "train.py").write_text(textwrap.dedent("""
+            import os, hpo
+            trial = hpo.trial(lr=0.1)
+            trial.report(1, val_loss=sum(name.startswith(("SLURM_", "OMPI_", "PMIX_")) for name in os.environ))
+            """))
+        study = self.study(script_study([PYTHON, "train.py", "{lr}"], trials=2))
+        launched = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2",
+                    "PMIX_RANK": "1", "SLURM_JOB_ID_OF_TEST": "kept"}
+        self.hpo("run", study, environment=launched)
+        self.assertEqual([(t["state"], t["value"]) for t in self.trials("script")], [("complete", 1)] * 2)
+
     def test_the_first_rank_that_fails_ends_the_others_and_is_named(self):
         trials = self.search("""
             print(f"val_loss={total(1)}", flush=True)
