@@ -23,6 +23,11 @@ execute_process(COMMAND chmod -R u=rwX,go=rX "${CPACK_TEMPORARY_DIRECTORY}/usr" 
 
 # No path of the build, where libraries may have been unpacked (.ci/unpack-packages).
 foreach(program hpo hpo-worker)
+    execute_process(COMMAND patchelf --print-rpath "${CPACK_TEMPORARY_DIRECTORY}/usr/bin/${program}" OUTPUT_VARIABLE path
+                    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    if(path STREQUAL "")
+        continue()
+    endif()
     # This overwrites the path, which would stay in the file otherwise.
     execute_process(COMMAND patchelf --set-rpath / "${CPACK_TEMPORARY_DIRECTORY}/usr/bin/${program}" COMMAND_ERROR_IS_FATAL ANY)
     execute_process(COMMAND patchelf --remove-rpath "${CPACK_TEMPORARY_DIRECTORY}/usr/bin/${program}" COMMAND_ERROR_IS_FATAL ANY)

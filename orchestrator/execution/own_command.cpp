@@ -4,7 +4,10 @@
 
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 
+#include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/system.hpp"
 #include "os/process.hpp"
 
@@ -30,6 +33,14 @@ void show_as_own_command() {
     os::name_thread(slash == nullptr ? command_line[0] : slash + 1);
 }
 
+/// Returns false where others still see the command line of before: an emulator (QEMU) shows the one that it was
+/// started with, not that of the program.
+bool is_shown_as_own_command() {
+    const std::string line = command_line_of(::getpid());
+    const auto second = line.find('\0') + 1;  // 0 if there is none
+    return second > 0 && std::string_view(line).substr(second).starts_with(own_command.name);
+}
+
 }  // namespace
 
 void run_in_children(OwnCommand command, int argc, char** argv) {
@@ -38,8 +49,9 @@ void run_in_children(OwnCommand command, int argc, char** argv) {
 }
 
 void run_if_own(char** command, int first) {
-    if (!is_own_command(command) || !system::close_from(first)) return;
+    if (!is_own_command(command)) return;
     show_as_own_command();
+    if (!is_shown_as_own_command() || !system::close_from(first)) return;
     int count = 0;
     while (command[count] != nullptr) ++count;
     ::_exit(own_command.run(count, command));

@@ -57,6 +57,7 @@ def record(folder, study, *options):
 
 
 def main():
+    subprocess.run(["cmake", "--build", BUILD, "--target", "bench_time_left", "hpo"], check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         script = folder / "train.py"

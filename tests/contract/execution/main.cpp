@@ -1,6 +1,7 @@
 // The test program also runs as its own supervisor, like `hpo`, and as an orchestrator that some tests kill.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
         return hpo::testing_execution::run_joining_agent(argv[2], argv[3]);
     if (argc > 1 && std::strcmp(argv[1], hpo::testing_execution::child_orchestrator_command) == 0)
         return hpo::testing_execution::run_child_orchestrator(argc, argv);
+    std::signal(SIGPIPE, SIG_IGN);  // as hpo does: a supervisor may be gone before it has read its orders
     testing::InitGoogleMock(&argc, argv);
     return RUN_ALL_TESTS();
 }
