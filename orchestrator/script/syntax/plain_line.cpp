@@ -132,8 +132,15 @@ class LineParser : TokenLine {
         const auto average = average_at(at_, token.number);
         const Doubt doubt = average ? Doubt::none : doubt_of_bracket(at_);
         on_bare_value(average.value_or(token.number),
-                      doubt == Doubt::none && !average && is_second_number(at_) ? Doubt::several_numbers : doubt);
+                      doubt == Doubt::none && !average && competes(token, at_) ? Doubt::several_numbers : doubt);
         if (token.sentence_end) end_part();
+    }
+
+    /// Returns true for a second number that may be the value as well. A whole number behind a fraction is a count:
+    /// "accuracy 0.76 190" in scikit-learn's report.
+    [[nodiscard]] bool competes(const Token& first, std::size_t at) const {
+        const auto has_point = [](const Token& one) { return one.text.find('.') != string_view::npos; };
+        return is_second_number(at) && (!has_point(first) || has_point(tokens_[at]));
     }
 
     /// Reads a line that is a number and then its name: "0.84 = Validation score (accuracy)".
@@ -164,6 +171,15 @@ class LineParser : TokenLine {
         std::size_t end = at_;
         while (end <= at_ + max_sample_words && is(end, Kind::word) && !contains_metric_word(tokens_[end].text)) ++end;
         if (end == at_ || !is_separator(end) || !value_at(end + 1)) return false;
+        // A count of other things may tell results apart: "accuracy with 3 neighbors: 0.9", "Loss for the 1 class:
+        // 0.8".
+        const auto of_sample = [&](const Token& one) {
+            return is_sample(one.text) || phase_of(one.text) != Phase::none ||
+                   (last == "after" && is_counter(one.text));
+        };
+        const auto begin = tokens_.begin();
+        if (std::none_of(begin + static_cast<std::ptrdiff_t>(at_), begin + static_cast<std::ptrdiff_t>(end), of_sample))
+            return false;
         for (std::size_t i = at_; i < end && phase_in(name) == Phase::none; ++i)
             if (phase_of(tokens_[i].text) != Phase::none) qualifier_ = string(tokens_[i].text);
         words_.resize(name_size);
@@ -361,8 +377,8 @@ class LineParser : TokenLine {
             }
         if (token.text == "(" && !words_.empty() && (qualify() || skip_arguments())) return;
         const bool indexed = token.text == "[" && token.gap == 0 && is(at_ + 2, Kind::close);
-        if (indexed && !words_.empty() && is(at_ + 1, Kind::word) && phase_of(tokens_[at_ + 1].text) != Phase::none &&
-            qualify())
+        if (indexed && !words_.empty() && has_metric_word(words_.back()) && is(at_ + 1, Kind::word) &&
+            phase_of(tokens_[at_ + 1].text) != Phase::none && is_separator(at_ + 3) && value_at(at_ + 4) && qualify())
             return;  // "AUC[val]: 0.5"
         if (token.text == "[" && words_.empty() && is(at_ + 1, Kind::word) && is(at_ + 2, Kind::close) &&
             phase_of(tokens_[at_ + 1].text) != Phase::none) {  // "[val] loss: 0.5"

@@ -37,6 +37,19 @@ std::vector<string_view> split(string_view line, char separator, std::size_t bla
     return cells;
 }
 
+/// Returns true if a comma in a cell may be one of thousands: "1,234".
+bool may_group_thousands(string_view line) {
+    constexpr std::size_t group = 3;
+    const auto groups = [](string_view cell) {
+        const auto comma = cell.find(',');
+        const auto is_whole = [](string_view digits) { return std::all_of(digits.begin(), digits.end(), is_digit); };
+        return comma != string_view::npos && comma > 0 && comma <= group && cell.front() != '0' &&
+               cell.size() == comma + 1 + group && is_whole(cell.substr(0, comma)) && is_whole(cell.substr(comma + 1));
+    };
+    const auto cells = split(line, ';', 1);
+    return std::any_of(cells.begin(), cells.end(), groups);
+}
+
 /// Returns the cells of a line in bars, or none. Bars at its ends are not separators.
 std::vector<string_view> cells_in_bars(string_view line) {
     line = trim(line);
@@ -187,7 +200,7 @@ bool Tables::read(string_view line, Reading& reading) {
         cells.empty() && line.find_first_of("=(") == string_view::npos && has_colons_of_times(line);
     string with_points;  // of a line whose commas are decimal: "1;0,25"
     if (plain_cells && line.find(';') != string_view::npos) {
-        if (line.find('.') == string_view::npos) {
+        if (line.find('.') == string_view::npos && !may_group_thousands(line)) {
             with_points = line;
             std::replace(with_points.begin(), with_points.end(), ',', '.');
             line = with_points;
@@ -309,7 +322,7 @@ Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_
 bool Tables::heads_classes(const Columns& columns) { return columns.names.back() == "support"; }
 
 /// Reads a row below the columns. A cell in excess of the columns is the row's label, as in scikit-learn's reports.
-/// Once a row had no text in the last column, such a text is a remark.
+/// Once a row had neither a text nor a number in the last column, a text there is a remark.
 bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading) {
     const std::size_t count = columns.names.size();
     std::span<const string_view> cells = all_cells;
@@ -326,11 +339,12 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     const auto numbers = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), number_in));
     auto texts = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_text));
     const bool remarks = extra == 0 && numbers > 1 && is_text(cells.back());
-    if (remarks && columns.remarks) --texts;
+    if (remarks && columns.remarks && !columns.numeric_last) --texts;
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
     if (numbers < least || texts > (has_label ? 1U : 0U) || (extra > 0 && !has_label)) return false;
 
     static constexpr string_view all[] = {"all", "total", "overall", "mean", "avg", "average"};
+    if (!remarks && number_in(cells.back())) columns.numeric_last = true;
     columns.remarks = columns.remarks || !remarks;
     string label = is_class ? "class_" + string(cells[0]) : has_label ? name_in(cells[0]) : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();

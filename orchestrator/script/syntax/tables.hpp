@@ -27,6 +27,7 @@ class Tables {
         std::vector<std::size_t> ends{};  ///< of the names in their line, behind each
         std::size_t begin = 0;            ///< of the first name
         bool remarks = false;             ///< true once a row had no text in the last column
+        bool numeric_last = false;        ///< true once a row had a number in the last column
     };
 
     static bool continues_header(Columns& columns, const Cells& cells);

@@ -19,6 +19,11 @@ constexpr string_view fillers[] = {"the",       "a",        "an",   "and",      
                                    "for",       "gives",    "gave", "so",       "results", "metrics",  "scores"};
 constexpr string_view copulas[] = {"is",      "was", "are", "were",   "of",     "equals",
                                    "reached", "now", "=",   "became", "becomes"};
+constexpr string_view samples[] = {"images",       "pictures",     "samples", "examples",    "instances", "points",
+                                   "observations", "records",      "rows",    "items",       "sentences", "documents",
+                                   "tokens",       "words",        "pairs",   "queries",     "users",     "nodes",
+                                   "graphs",       "molecules",    "batches", "minibatches", "episodes",  "games",
+                                   "rollouts",     "trajectories", "inputs",  "data",        "set",       "dataset"};
 constexpr string_view prepositions[] = {"at",   "after", "in",    "for",    "on",   "from",  "to",  "by",    "than",
                                         "with", "of",    "until", "within", "over", "using", "per", "below", "above"};
 constexpr string_view label_words[] = {"set",     "phase",       "results", "result", "metrics", "data", "loop",
@@ -70,6 +75,8 @@ bool is_label(const std::vector<string_view>& words) {
 }
 
 bool is_preposition(string_view word) { return is_one_of(lower_case(word), prepositions); }
+
+bool is_sample(string_view word) { return is_one_of(lower_case(word), samples); }
 
 bool is_unit(string_view word) {
     const bool rate = word.ends_with("/s") || word.ends_with("/sec") || word.ends_with("/second") ||

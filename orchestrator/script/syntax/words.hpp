@@ -16,6 +16,8 @@ std::vector<std::string_view> essence(const std::vector<std::string_view>& words
 bool is_label(const std::vector<std::string_view>& words);
 
 bool is_preposition(std::string_view word);
+/// Returns true for things over which a metric is taken: images, episodes.
+bool is_sample(std::string_view word);
 bool is_unit(std::string_view word);
 /// Returns true if the name ends with a word such as loss or error.
 bool has_metric_word(std::string_view name);

@@ -454,6 +454,20 @@ TEST(OutputLines, OfTablesWithGapsGroupsAndLoggers) {
     });
 }
 
+TEST(OutputLines, ACountThatTellsResultsApartIsNoSample) {
+    for (const char* line : {"accuracy with 3 neighbors: 0.9", "Accuracy for the 1 class: 80",
+                             "Loss for the first 10 epochs: 0.5", "accuracy on the 3 fold: 0.8"})
+        for (const auto& [name, number] : last_of(line)) EXPECT_TRUE(name != "accuracy" && name != "loss") << line;
+}
+
+TEST(OutputLines, RowsKeepTheirMeaningWhereWordsFollow) {
+    EXPECT_EQ(text(last_of("epoch loss time\n1 0.5 3\n100 200 processed")), "") << "the last column has numbers";
+    EXPECT_EQ(text(last_of("epoch;val_loss;n\n1;1,234;7")), text({{"epoch", 1}, {"n", 7}}))
+        << "a comma of thousands or a decimal one";
+    EXPECT_EQ(text(last_of("epoch;val_loss;n\n1;0,234;7")), text({{"epoch", 1}, {"n", 7}, {"val_loss", 0.234}}));
+    EXPECT_EQ(text(last_of("metrics[val]: acc=0.8")), text({{"val_acc", 0.8}}));
+}
+
 TEST(OutputLines, OfASampleAreOfTheNameBeforeIt) {
     expect_all({
         {"CIFAR tutorial", "Accuracy of the network on the 10000 test images: 54 %", {{"test_Accuracy", 54}}},
