@@ -393,13 +393,13 @@ class FalseSsh(ClusterCase):
 
         self.study(precise("several"))
         ssh = self.ssh('XDG_CACHE_HOME=$PWD/cache-$host exec sh -c "$command"')
-        for _ in range(20):  # until the trial is interrupted before its end
+        for _ in range(20):  # until the trial is interrupted before its end, with a checkpoint to go on from
             shutil.rmtree(self.folder / "runs/several", ignore_errors=True)  # whose steps would be taken for those of the next try
             child = self.start("run", "study.yaml", "--on", "ssh:narrow", environment=ssh)
             wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
             child.send_signal(signal.SIGINT)
             child.communicate(timeout=60)
-            if self.trials("several")[0]["state"] != "complete":
+            if self.trials("several")[0]["state"] != "complete" and list(self.folder.glob("runs/several/checkpoints/*/last.ckpt")):
                 break
         self.hpo("run", "study.yaml", "--on", "ssh:wide", environment=ssh)
         trial = self.assert_all_complete(1)[0]

@@ -217,7 +217,8 @@ class Study(Case):
 
     def test_the_printed_resume_command_resumes_the_study(self):
         study = self.study(synthetic(trials=40, samples=20000))
-        child = self.start("run", study, "--seed", 9, "--set", "budget.epochs=20", "--set", "sampler.type=sobol")
+        child = self.start("run", study, "--seed", 9, "--set", "budget.epochs=20", "--set", "sampler.type=sobol",
+                           "--set", "stopping=[]")
         wait_for(lambda: self.trials_so_far("small"))
         child.send_signal(signal.SIGINT)
         out, error = child.communicate(timeout=20)
