@@ -1,10 +1,10 @@
 #include "orchestrator/script/launcher_variables.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+
+#include "os/environment.hpp"
 
 namespace hpo::script {
 
