@@ -105,8 +105,8 @@ double least_believed(const GaussianProcess& process, bool at_last_step);
 /// `most_fitted` trials. Each model is refitted after certain numbers of tells (last_fit), and refined in between. A
 /// refit starts from its predecessor's hyperparameters, or from a fit from scratch to `most_sketched` trials if these
 /// hyperparameters are better. Without its predecessor, a refit now and then ends in a local optimum where short waves
-/// count as noise. A choice depends only on the observations, and a draw on `uniform` too, never on
-/// when it is made.
+/// count as noise. A choice depends only on the observations, and with `uniform` on its numbers, never on when it is
+/// made.
 class ModelChooser {
    public:
     static constexpr std::size_t most_fitted = 200, most_sketched = 80;
