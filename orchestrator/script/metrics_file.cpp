@@ -32,7 +32,8 @@ bool contains_at(int file, const std::string& text, std::int64_t at) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(std::string path, const std::string& objective) : path_(std::move(path)), metrics_(objective) {
+MetricsFile::MetricsFile(std::string path, const std::string& objective, std::int64_t epochs)
+    : path_(std::move(path)), metrics_(objective, epochs) {
     read([] { return false; }, [](const Metrics&, std::string_view) {});
     metrics_.forget();
 }

@@ -12,8 +12,9 @@ namespace hpo::script {
 
 class MetricsFile {
    public:
-    /// The present content counts for other trials, and is not reported.
-    MetricsFile(std::string path, const std::string& objective);
+    /// The present content counts for other trials, and is not reported. `epochs` is the number of epochs of the trial,
+    /// 0 if it is unknown.
+    MetricsFile(std::string path, const std::string& objective, std::int64_t epochs = 0);
 
     /// Reads new content and returns true if there was any. Stops early if `enough()` is true. Never blocks: only
     /// regular files are read.

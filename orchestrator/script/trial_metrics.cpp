@@ -26,7 +26,7 @@ void TrialMetrics::begin(const Task& task, const to_worker::Run& run, const std:
     std::error_code ignored;
     if (path.starts_with(run.folder))
         std::filesystem::rename(path, path + ".attempt-" + std::to_string(run.id.attempt - 1), ignored);
-    file_.emplace(path, run.objective.metric);
+    file_.emplace(path, run.objective.metric, epochs_of(run));
 }
 
 void TrialMetrics::feed(std::string_view bytes, std::size_t stream, double now) {

@@ -49,8 +49,8 @@ std::optional<string_view> beginning(string_view text) {
 
 }  // namespace
 
-FileMetrics::FileMetrics(string objective)
-    : objective_(std::move(objective)), new_(objective_), wanted_({objective_}) {}
+FileMetrics::FileMetrics(string objective, std::int64_t epochs)
+    : objective_(std::move(objective)), epochs_(epochs), new_(objective_), wanted_({objective_}) {}
 
 void FileMetrics::restart() {
     new_.restart();
@@ -98,7 +98,7 @@ void FileMetrics::decide(bool ended, const Record& record) {
             if (format->comment) read(text.substr(0, *format->comment), record);
             if (format->comment) text.remove_prefix(*format->comment + 1);
         } else if (!plain_) {
-            plain_ = *make_output_reader({});
+            plain_ = *make_output_reader({}, epochs_);
         }
     } else {
         return;

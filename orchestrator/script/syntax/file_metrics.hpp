@@ -23,7 +23,8 @@ class FileMetrics {
     /// A row, an object or a line. `text` is the text of a line, and otherwise empty.
     using Record = std::function<void(const Metrics& metrics, std::string_view text)>;
 
-    explicit FileMetrics(std::string objective);
+    /// `epochs` is the number of epochs of the trial, 0 if it is unknown (metrics.hpp).
+    explicit FileMetrics(std::string objective, std::int64_t epochs = 0);
 
     /// Takes text that was appended to the file. Calls `record` for each record that is new (new_records.hpp).
     void feed(std::string_view bytes, const Record& record);
@@ -45,6 +46,7 @@ class FileMetrics {
     void pass_on(const Metrics& metrics, std::string_view text, const Record& record);
 
     std::string objective_;
+    std::int64_t epochs_;
     NewRecords new_;
     Form form_ = Form::unknown;
     std::string head_;  ///< of the file, as long as its form is unknown

@@ -59,6 +59,17 @@ string problem(std::string_view text, const string& objective = "val_loss") {
     return file.metrics.problem();
 }
 
+TEST(FileOfMetrics, RatiosOfALogAreOfBatchesWhereTheyAreNotThoseOfTheEpochs) {
+    for (const auto& [epochs, value] : {std::pair{3, 0.5}, {2, 0.25}, {0, 0.25}}) {
+        FileMetrics metrics("val_acc", epochs);
+        std::vector<Metrics> records;
+        metrics.feed("[1/2] val_acc: 0.25 (0.5)\n[2/2] val_acc: 0.25 (0.5)\n",
+                     [&](const Metrics& one, std::string_view) { records.push_back(one); });
+        ASSERT_FALSE(records.empty()) << epochs;
+        EXPECT_EQ(records.front().at("val_acc"), value) << epochs;
+    }
+}
+
 TEST(FileOfMetrics, QuotedCellsWithCommasDoNotShiftColumns) {
     EXPECT_THAT(read("epoch,model,loss,val_loss\n0,\"net, large\",9,0.5\n1,\"a \"\"b\"\", c\",8,0.25\n"),
                 ElementsAre(0.5, 0.25));
