@@ -26,8 +26,33 @@ bool read_coco_summary(string_view line, Reading& reading) {
     string name = (precision ? "AP@" : "AR@") + string(overlap);
     if (area != "all") name += '_' + string(area);
     if (!precision && most != "100") name += "_max" + string(most);
-    set_text(reading, name, line.substr(end + 3));
+    const string_view value = trim(line.substr(end + 3));
+    if (value.starts_with("-1.0"))
+        reading.unread.push_back(name);
+    else
+        set_text(reading, name, value);
     return true;
+}
+
+string_view coco_task(string_view line) {
+    constexpr string_view openings[] = {"metric: ", "type *", "results for ", "Task: ", "Evaluating "};
+    constexpr string_view tasks[] = {"bbox", "segm", "keypoints"};
+    for (const string_view opening : openings)
+        for (const string_view task : tasks)
+            if (const auto at = line.find(string(opening) + string(task)); at != string_view::npos) {
+                const string_view rest = line.substr(at + opening.size() + task.size());
+                if (rest.empty() || string_view(" *:.").find(rest.front()) != string_view::npos) return task;
+            }
+    return {};
+}
+
+void label_coco_task(string_view task, Reading& reading) {
+    if (task.empty() || task == "bbox") return;
+    for (NamedNumber& metric : reading.metrics)
+        if (metric.name.starts_with("AP") || metric.name.starts_with("AR")) {
+            metric.bare = metric.name;
+            metric.name = string(task) + '_' + metric.name;
+        }
 }
 
 }  // namespace hpo::script

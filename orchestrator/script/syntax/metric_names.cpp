@@ -33,14 +33,18 @@ std::vector<std::string> parts_of(std::string_view name) {
     return parts;
 }
 
+enum class Synonyms { none, of_printed, of_wanted };
+
 /// Returns the name's parts in one text, the phase first.
-std::string normal_form(std::string_view name, bool with_synonyms) {
+std::string normal_form(std::string_view name, Synonyms synonyms) {
     std::vector<std::string> parts = parts_of(name);
     const auto phase =
         std::find_if(parts.begin(), parts.end(), [](const std::string& part) { return phase_of(part) != Phase::none; });
     if (phase != parts.end()) std::rotate(parts.begin(), phase, phase + 1);
-    if (with_synonyms) {
-        if (parts.size() > 1 && (parts.back() == "score" || parts.back() == "value")) parts.pop_back();
+    if (synonyms != Synonyms::none) {
+        // A study that wants lm_loss_value does not mean lm_loss, which Megatron prints of training data.
+        const bool printed = synonyms == Synonyms::of_printed;
+        if (parts.size() > 1 && (parts.back() == "score" || (printed && parts.back() == "value"))) parts.pop_back();
         for (std::string& part : parts) {
             if (part == "validation" || part == "valid" || part == "validate") part = "val";
             if (part == "training") part = "train";
@@ -156,8 +160,9 @@ Fit fit_but_for_phase(std::string_view printed, std::string_view wanted) {
 
 Fit fit(std::string_view printed, std::string_view wanted) {
     if (printed == wanted) return Fit::exact;
-    if (normal_form(printed, false) == normal_form(wanted, false)) return Fit::spelling;
-    return normal_form(printed, true) == normal_form(wanted, true) ? Fit::synonym : Fit::none;
+    if (normal_form(printed, Synonyms::none) == normal_form(wanted, Synonyms::none)) return Fit::spelling;
+    const bool same = normal_form(printed, Synonyms::of_printed) == normal_form(wanted, Synonyms::of_wanted);
+    return same ? Fit::synonym : Fit::none;
 }
 
 }  // namespace hpo::script

@@ -48,6 +48,7 @@ struct Reading {
     /// The word of a field such as phase or split that says which data all numbers of a record are of: "val".
     std::string split;
     bool running = false;             ///< true for averages so far, beside values of a batch
+    bool announced_best = false;      ///< true if the line before it announces the best result
     std::string text;                 ///< the line
     std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
     std::string beyond;               ///< the first name that was left out, since max_line_metrics are there

@@ -40,10 +40,14 @@ class OutputReader final : public LineReader {
     void read_text(const string& text, string_view line, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
+        if (is_argument(text)) return;
         if (!holds(indent, text)) heading_.clear();
         if (heading_.empty()) note_counter(indent, text);
-        if (read_coco_summary(text, reading) || read_objects(text, reading)) return;
-        if (tables_.read(text, reading)) return;
+        if (const string_view task = coco_task(text); !task.empty()) task_ = task;
+        if (read_coco_summary(text, reading)) return label_coco_task(task_, reading);
+        if (read_objects(text, reading)) return;
+        if (tables_.read(text, reading)) return label_coco_task(task_, reading);
+        if (begins_cross_validation(text)) heading_.clear();
         const PlainLine found = read_plain(text, reading);
         if (found.heading && reading.metrics.empty()) {
             heading_ = found.label;
@@ -81,6 +85,21 @@ class OutputReader final : public LineReader {
         const auto begins_with_epoch = [&](string_view word) { return text.compare(indent, word.size(), word) == 0; };
         if (begins_with_epoch("Epoch") || begins_with_epoch("epoch") || begins_with_epoch("EPOCH")) return false;
         return counter_.empty() || first_word(text, indent) != counter_;
+    }
+
+    /// Returns true for a line of the arguments that Megatron shows with dots, below "---- arguments ----".
+    bool is_argument(const string& text) {
+        const bool framed = text.starts_with("---") && text.find("--", text.find_first_not_of('-')) != string::npos;
+        if (framed && text.find("arguments ") != string::npos)
+            arguments_ = text.find("end of") == string::npos;
+        else
+            arguments_ = arguments_ && text.find("...") != string::npos;
+        return arguments_;
+    }
+
+    /// Returns true for "=== Stratified cross-validation ===", which Weka prints after the results of training data.
+    static bool begins_cross_validation(const string& text) {
+        return text.starts_with("=== ") && text.find("cross-validation") != string::npos;
     }
 
     static string_view first_word(const string& text, std::size_t indent) {
@@ -169,10 +188,12 @@ class OutputReader final : public LineReader {
     QuotedCode quoted_;
     Tables tables_;
     Averages averages_;
+    string task_;     ///< of COCO, that a line has named: segm
     string heading_;  ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
-    string counter_;  ///< the word with which lines outside of headings have begun
+    bool arguments_ = false;  ///< true while the lines show arguments
+    string counter_;          ///< the word with which lines outside of headings have begun
     string warning_;
     bool warned_ = false;
     bool named_epoch_ = false;  ///< true once a line has named its epoch by a word; bars then count something else

@@ -15,9 +15,10 @@ namespace {
 using Kind = Token::Kind;
 using Words = std::vector<string_view>;
 
-constexpr std::size_t max_words = 12;      ///< of a name with a separator
-constexpr std::size_t max_pair_words = 3;  ///< of a name without one
-constexpr std::size_t tab = 8;             ///< Token::gap of a tab
+constexpr std::size_t max_words = 12;       ///< of a name with a separator
+constexpr std::size_t max_pair_words = 3;   ///< of a name without one
+constexpr std::size_t max_apart_words = 5;  ///< of a name that begins the line, with blanks before its number
+constexpr std::size_t tab = 8;              ///< Token::gap of a tab
 
 struct Pair {
     Words words;
@@ -98,7 +99,7 @@ class LineParser : TokenLine {
         if (!words_.empty() && token.gap > 0 && is_number_type(token.text))
             if (const auto value = value_at(at_)) {  // "loss tensor(0.5)"
                 at_ = value->end;
-                return on_bare_value(value->number);
+                return on_bare_value(value->number, max_pair_words);
             }
         ++at_;
         if (token.gap >= 2 && !words_.empty()) end_part();
@@ -131,7 +132,8 @@ class LineParser : TokenLine {
         if (skip_sample(token)) return;
         const auto average = average_at(at_, token.number);
         const Doubt doubt = average ? Doubt::none : doubt_of_bracket(at_);
-        on_bare_value(average.value_or(token.number),
+        const bool apart = token.gap >= 2 && at_ == words_.size() + 1;  // "Root mean squared error   0.16"
+        on_bare_value(average.value_or(token.number), apart ? max_apart_words : max_pair_words,
                       doubt == Doubt::none && !average && competes(token, at_) ? Doubt::several_numbers : doubt);
         if (token.sentence_end) end_part();
     }
@@ -146,6 +148,7 @@ class LineParser : TokenLine {
     /// Reads a line that is a number and then its name: "0.84 = Validation score (accuracy)".
     bool read_reversed() {
         if (!is(0, Kind::number) || !is(1, Kind::equals)) return false;
+        if (tokens_[0].text.find('.') == string_view::npos) return false;  // of a legend: "1 = exit error"
         std::size_t end = 2;
         while (is(end, Kind::word)) words_.push_back(tokens_[end++].text);
         const bool bracket = is(end, Kind::open, "(") && is(tokens_.size() - 1, Kind::close, ")");
@@ -199,11 +202,11 @@ class LineParser : TokenLine {
         return std::any_of(words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(count), contains_metric_word);
     }
 
-    /// Handles the number behind words without a separator.
-    void on_bare_value(double number, Doubt doubt = Doubt::none) {
+    /// Handles the number behind words without a separator, of which a name has at most `max_name`.
+    void on_bare_value(double number, std::size_t max_name, Doubt doubt = Doubt::none) {
         note_epoch(number);
         const Words name = essence(words_);
-        if (name.empty() || name.size() > max_pair_words || is_preposition(name.back()))
+        if (name.empty() || name.size() > max_name || is_preposition(name.back()))
             prose_ = true;
         else
             pairs_.push_back({words_, std::exchange(qualifier_, {}), number, unit_at(at_), doubt});
@@ -248,7 +251,7 @@ class LineParser : TokenLine {
     void on_separator(const Token& separator) {
         const std::size_t next = ++at_;
         if (words_.empty()) return;
-        if (read_several(next)) return;
+        if (read_several(next) || read_phases(next)) return;
         const auto value = value_at(next);
         if (!value) return without_value(separator);
         const bool adjacent = is(next, Kind::number) && tokens_[next].gap == 0 && separator.kind == Kind::colon;
@@ -314,6 +317,24 @@ class LineParser : TokenLine {
         return true;
     }
 
+    /// Reads the numbers of several phases in brackets: "acc: (train=0.92, test=0.91)".
+    bool read_phases(std::size_t at) {
+        if (!is(at, Kind::open, "(")) return false;
+        std::vector<Pair> pairs;
+        do {
+            const Token* const phase = is(at + 1, Kind::word) ? &tokens_[at + 1] : nullptr;
+            if (phase == nullptr || phase_of(phase->text) == Phase::none || !is_separator(at + 2)) return false;
+            if (!is(at + 3, Kind::number)) return false;
+            pairs.push_back({words_, string(phase->text), tokens_[at + 3].number});
+            at += 4;
+        } while (is(at, Kind::comma));
+        if (!is(at, Kind::close, ")")) return false;
+        for (const Pair& pair : pairs) emit(pair);
+        words_.clear();
+        at_ = at + 1;
+        return true;
+    }
+
     /// Handles words before a separator that no number follows.
     void without_value(const Token& separator) {
         // "phase=val", "Split: train"
@@ -373,7 +394,7 @@ class LineParser : TokenLine {
         if (token.text == "[" && !words_.empty() && has_metric_word(words_.back()))
             if (const auto value = value_at(at_)) {  // "loss [0.5]", but "loss[0]: 0.5" is an element
                 at_ = value->end;
-                return is_separator(at_) ? words_.clear() : on_bare_value(value->number);
+                return is_separator(at_) ? words_.clear() : on_bare_value(value->number, max_pair_words);
             }
         if (token.text == "(" && !words_.empty() && (qualify() || skip_arguments())) return;
         const bool indexed = token.text == "[" && token.gap == 0 && is(at_ + 2, Kind::close);

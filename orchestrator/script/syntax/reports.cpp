@@ -84,6 +84,31 @@ std::optional<std::int64_t> fold_in(string_view line) {
     return {};
 }
 
+std::string model_in(string_view line) {
+    constexpr string_view actions[] = {"fitting", "training", "evaluating", "testing", "tuning"};
+    constexpr string_view word = "model";
+    const std::string small = lower_case(line);
+    for (const string_view action : actions) {
+        const auto at = small.find(std::string(action) + ' ' + string(word));
+        if (at == std::string::npos || (at > 0 && is_letter(small[at - 1]))) continue;
+        std::size_t begin = at + action.size() + 1 + word.size();
+        if (begin >= small.size() || (small[begin] != ':' && small[begin] != ' ')) continue;
+        begin = small.find_first_not_of(" :", begin);
+        if (begin == std::string::npos || !is_letter(small[begin])) continue;
+        const string_view name = line.substr(begin, line.find_first_of(" \t,;", begin) - begin);
+        const bool path = name.find('/') != string_view::npos || name.find('.') != string_view::npos;
+        if (!path && small[begin - 2] == ':') return std::string(name);  // "Training model on ..." names none
+    }
+    return {};
+}
+
+bool announces_best(string_view line) {
+    line = trim(line);
+    if (!line.ends_with(':') || line.find_first_of("=|{") != string_view::npos) return false;
+    const std::string small = lower_case(line);
+    return small.starts_with("best ") || small.find(" best ") != std::string::npos;
+}
+
 bool quotes(string_view form) {
     for (std::size_t at = 0; at < form.size();) {
         const auto end = std::min(form.find_first_of(" -_.!:='\"", at), form.size());
@@ -231,6 +256,7 @@ Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool agai
 
 /// Tells that several lines report what has one value: an epoch, or several folds, of which the mean is wanted.
 void Reports::note_several(const Report& report, bool again) {
+    if (model_.empty()) model_ = report.model, line_of_model_ = report.line;
     if (report.fold && !fold_) fold_ = report.fold, line_of_fold_ = report.line;
     const auto tell = [&](const string& what, const string& first, const string& cure) {
         warn(what + ", and each is a step: '" + first + "', '" + report.line + "'; " + cure);
@@ -241,6 +267,9 @@ void Reports::note_several(const Report& report, bool again) {
     else if (report.fold && *fold_ != *report.fold)
         tell("its lines with the objective are of several folds", line_of_fold_,
              "print their mean at the end and set objective.metric to its name, as in mean_acc");
+    else if (!model_.empty() && !report.model.empty() && report.model != model_)
+        tell("its lines with the objective are of several models", line_of_model_,
+             "train one model in a trial, or print the result that counts last and set objective.metric to its name");
 }
 
 void Reports::remember(const Report& report, bool again) {

@@ -25,6 +25,7 @@ struct Report {
     bool running = false;         ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
     std::optional<std::int64_t> fold;  ///< of a cross-validation, which the line or one before it names
+    std::string model{};               ///< the one that a line before it says is fitted; empty if none does
 };
 
 /// Returns the words before `name` in a line, in lower case, without those that hold digits, levels of logs, months and
@@ -33,6 +34,14 @@ std::string form_of(std::string_view line, std::string_view name);
 
 /// Returns the number of the fold of a cross-validation that a line names, as in "Fold 1/5" and "fold=1".
 std::optional<std::int64_t> fold_in(std::string_view line);
+
+/// Returns the name of the model that a line says is fitted, trained or evaluated from here on: "Fitting model:
+/// CatBoost
+/// ...". Returns an empty text for any other line.
+std::string model_in(std::string_view line);
+
+/// Returns true for a line of words that announces the best result in the next one: "Best iteration is:".
+bool announces_best(std::string_view line);
 
 /// Returns true for a form with a word of quotations, such as best, loaded or target.
 bool quotes(std::string_view form);
@@ -99,6 +108,8 @@ class Reports {
     std::string line_of_last_;
     std::optional<std::int64_t> fold_;  ///< the first one that a line named
     std::string line_of_fold_;          ///< its first report
+    std::string model_;                 ///< the first one whose report counts
+    std::string line_of_model_;         ///< its first report
     std::set<double> values_;           ///< that have counted, at most most_values
     std::map<std::pair<double, double>, std::string>
         reported_;  ///< epochs that lines name, with their values: the lines

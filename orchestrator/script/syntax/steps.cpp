@@ -88,6 +88,8 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     reading.text = string(trim(text).substr(0, max_quoted_bytes));
     note_unread(text, reading);
     if (const auto fold = fold_in(text)) fold_ = fold;
+    if (string model = model_in(text); !model.empty()) model_ = std::move(model);
+    reading.announced_best = std::exchange(best_follows_, reading.metrics.empty() && announces_best(text));
     if (redrawn || redrawn_) note_redrawn(reading);
     const bool blank = text.find_first_not_of(" \t") == string_view::npos;
     Redraws& redraws = redraws_.at(stream);
@@ -105,17 +107,19 @@ void StepReader::take_reading(const Reading& reading) {
     if (!objective->replaced.empty()) reports_ = {};  // they were of another metric
     using Verdict = Reports::Verdict;
     const string_view before = string_view(reading.text).substr(0, reading.text.find(objective->bare));
-    const Verdict verdict = reports_.judge({.value = objective->number,
-                                            .form = form_of(reading.text, objective->bare),
-                                            .line = reading.text,
-                                            .content = content_of(reading),
-                                            .epoch = reading.epoch ? reading.epoch : epoch_,
-                                            .names_epoch = reading.epoch.has_value(),
-                                            .numbered = before.find_first_of("0123456789") != string_view::npos,
-                                            .counted = is_counted(reading),
-                                            .running = reading.running,
-                                            .progress = reading.progress,
-                                            .fold = is_average(needs_.objective) ? std::nullopt : fold_});
+    const Verdict verdict =
+        reports_.judge({.value = objective->number,
+                        .form = (reading.announced_best ? "best " : "") + form_of(reading.text, objective->bare),
+                        .line = reading.text,
+                        .content = content_of(reading),
+                        .epoch = reading.epoch ? reading.epoch : epoch_,
+                        .names_epoch = reading.epoch.has_value(),
+                        .numbered = before.find_first_of("0123456789") != string_view::npos,
+                        .counted = is_counted(reading),
+                        .running = reading.running,
+                        .progress = reading.progress,
+                        .fold = is_average(needs_.objective) ? std::nullopt : fold_,
+                        .model = model_});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();

@@ -97,15 +97,43 @@ string name_in(string_view cell) {
     const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
     if (count('(') > count(')')) cell = cell.substr(cell.find('(') + 1);
     while (count(')') > count('(') || cell.ends_with(':')) cell.remove_suffix(1);
+    if (cell.starts_with('.')) cell.remove_prefix(1);  // ".metric" of R
     return name_of(cell);
+}
+
+/// Returns true for a cell that says in words that it has no value.
+bool says_nothing(string_view cell) {
+    static constexpr string_view words[] = {"No log", "N/A", "n/a", "NA", "None", "null", "--"};
+    return std::find(std::begin(words), std::end(words), cell) != std::end(words);
+}
+
+/// Returns the cells of a row that is printed as a list or a tuple: "[1, 0.5, 0.8]". Returns none unless all are
+/// numbers.
+std::vector<string_view> cells_of_list(string_view line) {
+    line = trim(line);
+    const bool list = line.starts_with('[') && line.ends_with(']'),
+               tuple = line.starts_with('(') && line.ends_with(')');
+    if (!list && !tuple) return {};
+    auto cells = split(line.substr(1, line.size() - 2), ',', 1);
+    const auto is_number = [](string_view cell) { return number_in(cell).has_value(); };
+    return std::all_of(cells.begin(), cells.end(), is_number) ? cells : std::vector<string_view>{};
 }
 
 bool is_rule(string_view line) { return line.find_first_not_of(" \t-=+|:*_") == string_view::npos; }
 
+/// Returns true for words of a sentence, which name no column: "We report loss", "lower is better".
+bool is_sentence(string_view cell) {
+    static constexpr string_view words[] = {"is", "are", "was", "the", "we", "this", "it", "will", "not", "and"};
+    const auto cells = split(cell, ' ', 1);
+    return cells.size() > 2 && std::any_of(cells.begin(), cells.end(), [](string_view word) {
+               return std::find(std::begin(words), std::end(words), lower_case(word)) != std::end(words);
+           });
+}
+
 /// Returns true if the cell may name a column.
 bool is_header_cell(string_view cell) {
-    return has_letter(cell) && !number_in(cell) && cell.find_first_of("={}\"'") == string_view::npos &&
-           !name_in(cell).empty() &&
+    return has_letter(cell) && !number_in(cell) && !is_sentence(cell) &&
+           cell.find_first_of("={}\"'") == string_view::npos && !name_in(cell).empty() &&
            cell.substr(0, cell.size() - (cell.ends_with(':') ? 1 : 0)).find(": ") == string_view::npos;
 }
 
@@ -156,6 +184,18 @@ bool is_type(string_view cell) {
 bool is_statistic(string_view name) {
     static constexpr string_view statistics[] = {"avg", "mean", "std", "min", "max", "median"};
     return std::find(std::begin(statistics), std::end(statistics), name) != std::end(statistics);
+}
+
+/// Returns true for the name of a column whose cells name metrics, as tibbles of R have it.
+bool names_metrics(const string& column) {
+    const string name = lower_case(column);
+    return name == "metric" || name == "measure";
+}
+
+/// Returns the number of names that are of a metric or a counter.
+std::ptrdiff_t known_in(const std::vector<string>& names) {
+    return std::count_if(names.begin(), names.end(),
+                         [](const string& name) { return is_counter(name) || contains_metric_word(name); });
 }
 
 bool is_phase(const string& name) { return phase_of(name) != Phase::none; }
@@ -213,10 +253,16 @@ bool Tables::read(string_view line, Reading& reading) {
         wide = split(line, ' ', 2);
     }
     if (!candidates_.empty() && cells.size() > 1 && std::all_of(cells.begin(), cells.end(), is_type)) return true;
+    if (const Cells list = cells_of_list(line); list.size() > 1)
+        for (Columns* const table : comma_tables())
+            if (table->names.size() == list.size() && read_row(*table, list, reading)) {
+                if (table != &columns_) columns_ = Columns(*table), candidates_.clear();
+                return true;
+            }
     std::vector<Columns> headers = std::exchange(candidates_, {});
     const auto reads = [&](const auto& read_row_of) {
         for (Columns& table : headers)
-            if (table.separator == separator && read_row_of(table)) {
+            if (table.separator == separator && !are_words_between_rows(table) && read_row_of(table)) {
                 columns_ = std::move(table);
                 return true;
             }
@@ -255,6 +301,23 @@ bool Tables::read(string_view line, Reading& reading) {
     return in_bars && !candidates_.empty() && (plain || cells[0].ends_with("metric"));
 }
 
+/// Returns the tables whose columns commas separate: those that a header just names, then the last one.
+std::vector<Tables::Columns*> Tables::comma_tables() {
+    std::vector<Columns*> tables;
+    for (Columns& table : candidates_)
+        if (table.separator == ',') tables.push_back(&table);
+    if (columns_.separator == ',' && !columns_.names.empty()) tables.push_back(&columns_);
+    return tables;
+}
+
+/// Returns true for words between the rows of a table with as many columns, as in "new best loss" below "epoch loss
+/// acc": a header in its place would name more metrics.
+bool Tables::are_words_between_rows(const Columns& table) const {
+    const auto known = known_in(table.names);
+    return table.separator == ' ' && columns_.separator == ' ' && columns_.names.size() == table.names.size() &&
+           known < 2 && known < known_in(columns_.names);
+}
+
 /// Adds the second line of a header to its names: "| Mini-batch | Time |" above "| Accuracy | |". Returns false if
 /// these cells are no such line, in which some cells are empty. Units in brackets are left out.
 bool Tables::continues_header(Columns& columns, const Cells& cells) {
@@ -282,7 +345,8 @@ std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
         if (!blank && !is_header_cell(cell)) return {};
         names.push_back(blank ? string() : name_in(cell));
         statistics += is_statistic(names.back()) ? 1 : 0;
-        known = known || is_counter(names.back()) || contains_metric_word(names.back()) || statistics > 1;
+        known = known || names_metrics(names.back()) || is_counter(names.back()) ||
+                contains_metric_word(names.back()) || statistics > 1;
         phases = phases && (blank || is_phase(names.back()));
     }
     if (names.size() < 2 || (!known && !phases)) return {};
@@ -334,10 +398,12 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     const bool is_class = extra == 1 && heads_classes(columns) && number_in(cells[0]);
     const bool has_label = is_class || (has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front()));
     const auto is_text = [](string_view cell) {
-        return !number_in(cell) && has_letter(cell) && !is_digit(cell.front()) && !cell.starts_with('[');
+        return !number_in(cell) && has_letter(cell) && !is_digit(cell.front()) && !cell.starts_with('[') &&
+               !says_nothing(cell);
     };
     const auto numbers = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), number_in));
     auto texts = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_text));
+    if (read_named(columns, cells.subspan(extra), reading)) return true;
     const bool remarks = extra == 0 && numbers > 1 && is_text(cells.back());
     if (remarks && columns.remarks && !columns.numeric_last) --texts;
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
@@ -372,6 +438,18 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
             reading.add(label + "_" + column, *number);
     }
     return true;
+}
+
+/// Reads a row whose only number is of the metric that another cell names, with a text beside them: "accuracy
+/// multiclass 0.91" below ".metric .estimator .estimate".
+bool Tables::read_named(const Columns& columns, std::span<const string_view> cells, Reading& reading) {
+    const auto column = std::find_if(columns.names.begin(), columns.names.end(), names_metrics);
+    const auto number = std::find_if(cells.begin(), cells.end(), number_in);
+    if (cells.size() < 3 || column == columns.names.end() || std::count_if(cells.begin(), cells.end(), number_in) != 1)
+        return false;
+    const string name = name_in(cells[static_cast<std::size_t>(column - columns.names.begin())]);
+    if (!name.empty()) reading.add(name, *number_in(*number));
+    return !name.empty();
 }
 
 /// Reads a row of names, each with its number in the next cell. A name that ends with '/' and has no number begins a

@@ -1,6 +1,7 @@
 // Reads metrics from tables that scripts print line by line.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,9 @@ class Tables {
     static bool read_row(Columns& columns, const Cells& all_cells, Reading& reading);
     static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;
+    static bool read_named(const Columns& columns, std::span<const std::string_view> cells, Reading& reading);
+    std::vector<Columns*> comma_tables();
+    [[nodiscard]] bool are_words_between_rows(const Columns& table) const;
     bool read_pairs(const Cells& cells, Reading& reading);
 
     Columns columns_;                  ///< of the last table that has rows

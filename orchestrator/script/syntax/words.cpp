@@ -26,9 +26,9 @@ constexpr string_view samples[] = {"images",       "pictures",     "samples", "e
                                    "rollouts",     "trajectories", "inputs",  "data",        "set",       "dataset"};
 constexpr string_view prepositions[] = {"at",   "after", "in",    "for",    "on",   "from",  "to",  "by",    "than",
                                         "with", "of",    "until", "within", "over", "using", "per", "below", "above"};
-constexpr string_view label_words[] = {"set",     "phase",       "results", "result", "metrics", "data", "loop",
-                                       "summary", "dataset",     "split",   "subset", "on",      "the",  "stats",
-                                       "report",  "performance", "scores",  "net",    "output",  "begin"};
+constexpr string_view label_words[] = {
+    "set", "phase", "results", "result", "metrics",     "data",   "loop", "summary", "dataset", "split",    "subset",
+    "on",  "the",   "stats",   "report", "performance", "scores", "net",  "output",  "begin",   "reported", "error"};
 constexpr string_view units[] = {"s",    "sec",     "secs", "second", "seconds", "ms",  "us",       "min",
                                  "mins", "minutes", "h",    "hours",  "nats",    "nat", "bits",     "bit",
                                  "bpc",  "bpd",     "dB",   "db",     "px",      "pts", "points",   "percent",

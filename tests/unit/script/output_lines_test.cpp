@@ -556,6 +556,72 @@ TEST(OutputLines, OfTablesWithTypesRemarksVectorsAndHeadersOfTwoLines) {
     });
 }
 
+TEST(OutputLines, OfEvaluationsWithSeveralTasksAndPhasesAreToldApart) {
+    const std::string mean = " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.34";
+    const std::string detectron =
+        "[05/01 12:00:00 d2.evaluation.coco_evaluation]: Evaluation results for segm: \n"
+        "|   AP   |  AP50  |\n|:------:|:------:|\n| 34.900 | 55.800 |";
+    expect_all({
+        {"COCO, boxes", "IoU metric: bbox\n" + mean, {{"AP@0.50:0.95", 0.34}}},
+        {"COCO, masks", "IoU metric: bbox\n" + mean + "\nIoU metric: segm\n" + mean, {{"segm_AP@0.50:0.95", 0.34}}},
+        {"COCO, an area without objects",
+         " Average Precision  (AP) @[ IoU=0.50:0.95 | area= small | maxDets=100 ] = -1.000",
+         {}},
+        {"Detectron2, masks", detectron, {{"segm_AP", 34.9}, {"segm_AP50", 55.8}}},
+        {"scikit-learn, several scores",
+         "[CV 1/3] END ..C=1; acc: (train=0.920, test=0.910) f1: (train=0.9, test=0.85) total time=   0.0s",
+         {{"C", 1}, {"train_acc", 0.92}, {"test_acc", 0.91}, {"train_f1", 0.9}, {"test_f1", 0.85}}},
+        {"scikit-learn, training data as well",
+         "[CV 1/3] END ....C=1, kernel=rbf;, score=(train=0.920, test=0.910) total time=   0.0s",
+         {{"C", 1}, {"train_score", 0.92}, {"test_score", 0.91}}},
+        {"Julia's named tuples",
+         "Epoch: 1   Train: (loss = 0.4f0, acc = 90.1)   Test: (loss = 0.5f0, acc = 88.1)",
+         {{"Epoch", 1}, {"Train_loss", 0.4}, {"Train_acc", 90.1}, {"Test_loss", 0.5}, {"Test_acc", 88.1}}},
+        {"H2O", "** Reported on validation data. **\n\nMSE: 0.15\nAUC: 0.81", {{"validation_AUC", 0.81}}},
+        {"Weka, training data",
+         "=== Error on training data ===\n\nRoot mean squared error                  0.108 ",
+         {{"training_Root_mean_squared_error", 0.108}}},
+        {"Weka",
+         "=== Error on training data ===\n\n=== Stratified cross-validation ===\n\n"
+         "Root mean squared error                  0.1586",
+         {{"Root_mean_squared_error", 0.1586}}},
+    });
+}
+
+TEST(OutputLines, OfTablesWithListsNamesOfMetricsAndCellsWithoutAValue) {
+    expect_all({
+        {"a list", "epoch, loss, acc\n[1, 0.5, 0.8]", {{"epoch", 1}, {"loss", 0.5}, {"acc", 0.8}}},
+        {"a tuple below a list",
+         "epoch,loss,acc\n[1, 0.5, 0.8]\n(2, 0.4, 0.9)",
+         {{"epoch", 2}, {"loss", 0.4}, {"acc", 0.9}}},
+        {"a list of another length", "epoch, loss, acc\n[1, 0.5]", {}},
+        {"a list below no table", "loss at (1, 2)\n[1, 0.5, 0.8]", {}},
+        {"tidymodels",
+         "  .metric  .estimator .estimate\n  <chr>    <chr>          <dbl>\n1 accuracy multiclass     0.91\n"
+         "2 roc_auc  hand_till      0.98",
+         {{"roc_auc", 0.98}}},
+        {"Trainer",
+         "| Epoch | Training Loss | Validation Loss |\n|---|---|---|\n| 1 | No log | 0.41 |",
+         {{"Epoch", 1}, {"Validation_Loss", 0.41}}},
+        {"words below a header",
+         "epoch loss acc\n1 0.5 0.8\nnew best loss\n2 0.4 0.9",
+         {{"epoch", 2}, {"loss", 0.4}, {"acc", 0.9}}},
+        {"another header",
+         "epoch loss acc\n1 0.5 0.8\nclass recall f1\n2 0.4 0.9",
+         {{"class", 2}, {"recall", 0.4}, {"f1", 0.9}}},
+    });
+    expect_all({{"prose with a semicolon", "We report loss; lower is better\n0.9; 2", {}},
+                {"a legend", "1 = exit error", {}}});
+}
+
+TEST(OutputLines, ArgumentsThatDotsLeadToAreNone) {
+    const std::vector<std::string> lines{
+        "------------------------ arguments ------------------------", "  fp16 ................................. False",
+        "  loss_scale ........................... 1.0", "-------------------- end of arguments ---------------------",
+        "loss_scale ..... 2.0"};
+    EXPECT_EQ(read_in_turn(lines), std::vector<std::string>{"loss_scale=2.00"});
+}
+
 TEST(OutputLines, OfUtf16AreRead) {
     std::string wide;
     for (const char c : std::string("val_loss: 0.91")) wide += {c, '\0'};

@@ -215,6 +215,37 @@ TEST(Reports, OfSeveralFoldsAreToldWithTheirFirstLines) {
         EXPECT_EQ(read_output("acc", epochs(one)).warning, "") << one;
 }
 
+TEST(Reports, OfSeveralModelsAreTold) {
+    const std::string models =
+        "Fitting model: LightGBM ...\n\t0.84\t = Validation score   (accuracy)\n"
+        "Fitting model: CatBoost ...\n\t0.85\t = Validation score   (accuracy)\n";
+    EXPECT_THAT(read_output("Validation_score", models).warning, ::testing::HasSubstr("models"));
+    for (const std::string line : {"Fitting model: CatBoost\n", "Training model on #/3 of the data\n",
+                                   "Evaluating model: runs/#.pt\n", "Saving model: m#x\n"})
+        EXPECT_EQ(read_output("acc", epochs(line + "acc: $\n")).warning, "") << line;
+}
+
+TEST(Reports, TheBestThatALineAnnouncesIsNoStep) {
+    const std::string lightgbm = "Did not meet early stopping. Best iteration is:\n[3]\tvalid_0's auc: 0.8\n";
+    EXPECT_EQ(read_output("auc", epochs("[#]\tvalid_0's auc: $\n", {}, lightgbm)).values, wanted);
+    EXPECT_EQ(read_output("auc", epochs("auc: $\n", {}, "Best model:\nauc: 0.95\n")).values, wanted);
+    EXPECT_EQ(read_output("auc", "Best model:\nauc: 0.95\n").values, std::vector{0.95});
+    EXPECT_EQ(read_output("auc", epochs("Best so far:\nauc: $\n")).values, wanted);
+}
+
+TEST(Reports, OfMegatronAreThoseOfTheValidation) {
+    const std::string train = "iteration 100/ 500 | lm loss: 1.0E+01 |\n";
+    const std::string valid = "validation loss at iteration # | lm loss value: $ | lm loss PPL: 3.1 |\n";
+    EXPECT_EQ(read_output("lm_loss_value", epochs(train + valid)).values, wanted);
+}
+
+TEST(Reports, AnAreaOfCocoWithoutObjectsIsTold) {
+    const std::string line = " Average Precision  (AP) @[ IoU=0.50:0.95 | area= small | maxDets=100 ] = -1.000\n";
+    const Found found = read_output("AP@0.50:0.95_small", line);
+    EXPECT_TRUE(found.values.empty());
+    EXPECT_THAT(found.warning, ::testing::HasSubstr("no number"));
+}
+
 TEST(Reports, ALineThatIsRepeatedWithItsNumberIsNoStep) {
     EXPECT_EQ(read_output("auc", epochs("[#]\tvalid_0's auc: $\n", {}, "Best iteration is:\n[2]\tvalid_0's auc: 0.7\n"))
                   .values,
