@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "orchestrator/script/syntax/labelled_metrics.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/token_line.hpp"
 #include "orchestrator/script/syntax/words.hpp"
@@ -20,18 +21,10 @@ constexpr std::size_t max_pair_words = 3;   ///< of a name without one
 constexpr std::size_t max_apart_words = 5;  ///< of a name that begins the line, with blanks before its number
 constexpr std::size_t tab = 8;              ///< Token::gap of a tab
 
-struct Pair {
-    Words words;
-    string qualifier;
-    double number = 0;
-    string_view unit{};
-    Doubt doubt = Doubt::none;
-};
-
 class LineParser : TokenLine {
    public:
     LineParser(std::vector<Token> tokens, const string& label, Averages& averages, Reading& reading)
-        : TokenLine(std::move(tokens)), label_(label), averages_(averages), reading_(reading) {}
+        : TokenLine(std::move(tokens)), metrics_(label, reading), averages_(averages), reading_(reading) {}
 
     void run() {
         if (read_reversed()) return;
@@ -39,8 +32,8 @@ class LineParser : TokenLine {
         end_part();
     }
 
-    [[nodiscard]] const string& label() const { return label_; }
-    [[nodiscard]] bool heading() const { return heading_ && !seen_metric_; }
+    [[nodiscard]] const string& label() const { return metrics_.label(); }
+    [[nodiscard]] bool heading() const { return metrics_.heading(); }
 
    private:
     void step() {
@@ -73,19 +66,11 @@ class LineParser : TokenLine {
                 ++at_;
                 return;
             case Kind::bar:
-                if (is_value_bar()) return on_separator(token);
+                if (!words_.empty() && is_value_bar(at_)) return on_separator(token);
                 return end_part_at(token);
             case Kind::comma:
                 return end_part_at(token);
         }
-    }
-
-    /// Returns true if this bar is the only one, and stands between a name and the number at the end: "Accuracy |
-    /// 0.85".
-    [[nodiscard]] bool is_value_bar() const {
-        return !words_.empty() && at_ + 2 == tokens_.size() && is(at_ + 1, Kind::number) &&
-               std::count_if(tokens_.begin(), tokens_.end(), [](const Token& one) { return one.kind == Kind::bar; }) ==
-                   1;
     }
 
     /// Skips "--lr=0.1" of a command that the script shows.
@@ -134,27 +119,15 @@ class LineParser : TokenLine {
         const Doubt doubt = average ? Doubt::none : doubt_of_bracket(at_);
         const bool apart = token.gap >= 2 && at_ == words_.size() + 1;  // "Root mean squared error   0.16"
         on_bare_value(average.value_or(token.number), apart ? max_apart_words : max_pair_words,
-                      doubt == Doubt::none && !average && competes(token, at_) ? Doubt::several_numbers : doubt);
+                      doubt == Doubt::none && !average && competes(at_) ? Doubt::several_numbers : doubt);
         if (token.sentence_end) end_part();
-    }
-
-    /// Returns true for a second number that may be the value as well. A whole number behind a fraction is a count:
-    /// "accuracy 0.76 190" in scikit-learn's report.
-    [[nodiscard]] bool competes(const Token& first, std::size_t at) const {
-        const auto has_point = [](const Token& one) { return one.text.find('.') != string_view::npos; };
-        return is_second_number(at) && (!has_point(first) || has_point(tokens_[at]));
     }
 
     /// Reads a line that is a number and then its name: "0.84 = Validation score (accuracy)".
     bool read_reversed() {
-        if (!is(0, Kind::number) || !is(1, Kind::equals)) return false;
-        if (tokens_[0].text.find('.') == string_view::npos) return false;  // of a legend: "1 = exit error"
-        std::size_t end = 2;
-        while (is(end, Kind::word)) words_.push_back(tokens_[end++].text);
-        const bool bracket = is(end, Kind::open, "(") && is(tokens_.size() - 1, Kind::close, ")");
-        const bool reversed = (bracket || end == tokens_.size()) && words_.size() > 1 &&
-                              words_.size() <= max_pair_words && names_metric(words_.size());
-        if (reversed) emit({words_, {}, tokens_[0].number});
+        words_ = name_of_reversed();
+        const bool reversed = words_.size() > 1 && words_.size() <= max_pair_words && names_metric(words_.size());
+        if (reversed) metrics_.add({words_, {}, tokens_[0].number});
         words_.clear();
         return reversed;
     }
@@ -162,39 +135,18 @@ class LineParser : TokenLine {
     /// Skips the sample that a metric is of, and moves to the sign behind it: "Accuracy of the network on the 10000
     /// test images: 90 %" and "Mean reward over the last 100 episodes: 12.5". A phase within it is the label.
     bool skip_sample(const Token& count) {
-        static constexpr std::array<string_view, 6> articles{"the", "all", "last", "past", "first", "these"};
-        constexpr std::size_t max_sample_words = 3;
-        const string last = lower_case(words_.back());
-        const bool counts = is_preposition(last) || std::find(articles.begin(), articles.end(), last) != articles.end();
-        if (!counts || count.text.find_first_not_of("0123456789,_") != string_view::npos) return false;
+        if (!counts_sample(words_.back(), count)) return false;
         const auto name_end = std::find_if(words_.begin() + 1, words_.end(), is_preposition);
         const auto name_size = static_cast<std::size_t>(name_end - words_.begin());
         const string name = join(words_, name_size);
         if (name_end == words_.end() || (!contains_metric_word(name) && !is_average(name))) return false;
-        std::size_t end = at_;
-        while (end <= at_ + max_sample_words && is(end, Kind::word) && !contains_metric_word(tokens_[end].text)) ++end;
-        if (end == at_ || !is_separator(end) || !value_at(end + 1)) return false;
-        // A count of other things may tell results apart: "accuracy with 3 neighbors: 0.9", "Loss for the 1 class:
-        // 0.8".
-        const auto of_sample = [&](const Token& one) {
-            return is_sample(one.text) || phase_of(one.text) != Phase::none ||
-                   (last == "after" && is_counter(one.text));
-        };
-        const auto begin = tokens_.begin();
-        if (std::none_of(begin + static_cast<std::ptrdiff_t>(at_), begin + static_cast<std::ptrdiff_t>(end), of_sample))
-            return false;
+        const std::size_t end = sample_end(at_, words_.back());
+        if (end == at_) return false;
         for (std::size_t i = at_; i < end && phase_in(name) == Phase::none; ++i)
             if (phase_of(tokens_[i].text) != Phase::none) qualifier_ = string(tokens_[i].text);
         words_.resize(name_size);
         at_ = end;
         return true;
-    }
-
-    /// Returns the first words in one text.
-    static string join(const Words& words, std::size_t count) {
-        string name;
-        for (std::size_t i = 0; i < count; ++i) name += (i > 0 ? "_" : "") + string(words[i]);
-        return name;
     }
 
     /// Returns true if one of the first words is of a metric.
@@ -237,7 +189,7 @@ class LineParser : TokenLine {
         if (token.text == "+-" || token.text == "+/-" || token.text.ends_with('=')) {  // a deviation or a comparison
             if (is(at_, Kind::number) || is(at_, Kind::word)) ++at_;
         }
-        if (is_label(words_)) set_label(words_);
+        if (is_label(words_)) metrics_.set_label(words_);
         words_.clear();
     }
 
@@ -269,10 +221,11 @@ class LineParser : TokenLine {
         // "Train: 3 [  50/100]" counts epochs
         const bool counts = words_.size() == 1 && phase_of(words_[0]) != Phase::none && is(at_, Kind::open, "[");
         if (counts && digits.find_first_not_of("0123456789") == string_view::npos)
-            set_label(words_);
+            metrics_.set_label(words_);
         else if (name_is_metric) {
             note_epoch(number);
-            emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), average ? Doubt::none : doubt_of(at_)});
+            metrics_.add(
+                {words_, std::exchange(qualifier_, {}), number, unit_at(at_), average ? Doubt::none : doubt_of(at_)});
         }
         words_.clear();
         scaled_ = false;
@@ -282,34 +235,15 @@ class LineParser : TokenLine {
     /// Reads several metrics with their numbers: "Train/Valid Acc: 0.7/0.6", "loss / acc: 0.5 / 0.7", and where each
     /// word is of a metric "precision recall f1 = 0.5 0.6 0.7". In "val/acc: 9/10" the sign is a part of a name.
     bool read_several(std::size_t at) {
-        const auto joined = std::find_if(words_.begin(), words_.end(), [](string_view word) {
-            return word.find('/') != string_view::npos && !is_unit(word);
-        });
-        std::vector<Words> names;
-        if (joined != words_.end()) {
-            const auto place = static_cast<std::size_t>(joined - words_.begin());
-            for (const string_view part : split_at_slashes(*joined)) {
-                names.push_back(words_);
-                names.back()[place] = trim(part);
-            }
-            const auto is_of_phase = [&](const Words& words) { return phase_of(words[place]) != Phase::none; };
-            const auto phases = std::count_if(names.begin(), names.end(), is_of_phase);
-            if (phases != 0 && phases != static_cast<std::ptrdiff_t>(names.size())) return false;
-        } else {
-            // "f1 score" is one name
-            const auto is_name = [](string_view word) {
-                return has_metric_word(word) && word != "score" && word != "error" && word != "loss";
-            };
-            if (words_.size() < 2 || !std::all_of(words_.begin(), words_.end(), is_name)) return false;
-            for (const string_view word : words_) names.push_back({word});
-        }
+        const auto [names, slashes] = names_in(words_);
+        if (names.empty()) return false;
         std::vector<double> numbers;
-        const std::size_t end = numbers_at(at, joined != words_.end(), numbers);
+        const std::size_t end = numbers_at(at, slashes, numbers);
         if (numbers.size() != names.size()) return false;
-        const string label = label_;
+        const string label = metrics_.label();
         for (std::size_t i = 0; i < names.size(); ++i) {
-            emit({names[i], qualifier_, numbers[i]});
-            label_ = label;
+            metrics_.add({names[i], qualifier_, numbers[i]});
+            metrics_.label_again(label);
         }
         words_.clear();
         qualifier_.clear();
@@ -319,19 +253,11 @@ class LineParser : TokenLine {
 
     /// Reads the numbers of several phases in brackets: "acc: (train=0.92, test=0.91)".
     bool read_phases(std::size_t at) {
-        if (!is(at, Kind::open, "(")) return false;
-        std::vector<Pair> pairs;
-        do {
-            const Token* const phase = is(at + 1, Kind::word) ? &tokens_[at + 1] : nullptr;
-            if (phase == nullptr || phase_of(phase->text) == Phase::none || !is_separator(at + 2)) return false;
-            if (!is(at + 3, Kind::number)) return false;
-            pairs.push_back({words_, string(phase->text), tokens_[at + 3].number});
-            at += 4;
-        } while (is(at, Kind::comma));
-        if (!is(at, Kind::close, ")")) return false;
-        for (const Pair& pair : pairs) emit(pair);
+        const std::size_t end = phases_end(at);
+        if (end == at) return false;
+        for (; at + 4 < end; at += 4) metrics_.add({words_, string(tokens_[at + 1].text), tokens_[at + 3].number});
         words_.clear();
-        at_ = at + 1;
+        at_ = end;
         return true;
     }
 
@@ -339,14 +265,14 @@ class LineParser : TokenLine {
     void without_value(const Token& separator) {
         // "phase=val", "Split: train"
         if (is_split_key(words_.back()) && is(at_, Kind::word) && phase_of(tokens_[at_].text) != Phase::none) {
-            set_label({tokens_[at_].text});
+            metrics_.set_label({tokens_[at_].text});
             words_.clear();
             qualifier_.clear();
             ++at_;
             return;
         }
         if (const auto share = share_of(at_)) {
-            emit({words_, std::exchange(qualifier_, {}), share->number});
+            metrics_.add({words_, std::exchange(qualifier_, {}), share->number});
             words_.clear();
             at_ = share->end;
             return;
@@ -355,24 +281,14 @@ class LineParser : TokenLine {
         if (separator.kind == Kind::colon) {
             if (is_epoch(words_.back()) && (is(at_, Kind::open, "[") || is(at_, Kind::junk)))
                 return;  // "Epoch: [3/10]"
-            if (is_label(words_)) set_label(words_);
+            if (is_label(words_)) metrics_.set_label(words_);
             words_.clear();
             qualifier_.clear();
             return;
         }
         words_.clear();
         qualifier_.clear();
-        if (is(at_, Kind::quote)) {  // name="a text"
-            const string_view quote = tokens_[at_].text;
-            std::size_t end = at_ + 1;
-            while (end < tokens_.size() && !is(end, Kind::quote, quote)) ++end;
-            if (end < tokens_.size()) at_ = end + 1;
-        } else if (is(at_, Kind::word) || is(at_, Kind::junk)) {
-            ++at_;
-            while (at_ < tokens_.size() && tokens_[at_].gap == 0 && !is(at_, Kind::comma) && !is(at_, Kind::close) &&
-                   !is(at_, Kind::bar))
-                ++at_;
-        }
+        at_ = text_end(at_);
     }
 
     void on_open(const Token& token) {
@@ -380,7 +296,7 @@ class LineParser : TokenLine {
             ++at_;
             if (is(at_, Kind::number)) note_epoch(tokens_[at_].number);
             if (is(at_, Kind::junk)) note_progress(at_);
-            if (is_label(words_)) set_label(words_);
+            if (is_label(words_)) metrics_.set_label(words_);
             words_.clear();
             while (at_ < tokens_.size() && !is(at_, Kind::close)) ++at_;
             ++at_;
@@ -403,7 +319,7 @@ class LineParser : TokenLine {
             return;  // "AUC[val]: 0.5"
         if (token.text == "[" && words_.empty() && is(at_ + 1, Kind::word) && is(at_ + 2, Kind::close) &&
             phase_of(tokens_[at_ + 1].text) != Phase::none) {  // "[val] loss: 0.5"
-            set_label({tokens_[at_ + 1].text});
+            metrics_.set_label({tokens_[at_ + 1].text});
             at_ += 3;
             return;
         }
@@ -425,7 +341,7 @@ class LineParser : TokenLine {
         if (!is(close, Kind::close)) return false;
         const bool has_phase = inner.size() == 1 && phase_of(inner[0]) != Phase::none;
         if (has_phase && is_counter(words_.back())) {
-            set_label(inner);
+            metrics_.set_label(inner);
             words_ = {words_.back()};
         } else {
             const bool named = is_separator(close + 1) || is(close + 1, Kind::number) ||
@@ -447,52 +363,28 @@ class LineParser : TokenLine {
     /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5". One that names the data is
     /// the label: "acc(model, val) = 0.5", "acc(x_val, y_val) = 0.5".
     bool skip_arguments() {
-        if (tokens_[at_].gap > 0) return false;
-        bool several = false;
-        std::size_t end = at_ + 1;
-        constexpr std::size_t max_arguments = 32;  // tokens
-        for (int open = 1; end < tokens_.size() && end - at_ < max_arguments && open > 0; ++end) {
-            open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
-            several = several || is(end, Kind::comma);
-        }
-        if (!several || !is(end, Kind::equals)) return false;
+        const std::size_t end = arguments_end(at_);
+        if (end == at_) return false;
         for (std::size_t i = at_ + 1; i < end && qualifier_.empty(); ++i)
             if (is(i, Kind::word)) qualifier_ = phase_word_of(tokens_[i].text);
         at_ = end;
         return true;
     }
 
-    /// Returns the part of a name that names data: val of "x_val". Returns an empty text if there is none.
-    static string_view phase_word_of(string_view name) {
-        for (std::size_t begin = 0; begin < name.size();) {
-            const auto end = std::min(name.find_first_of("_.-/", begin), name.size());
-            const string_view part = name.substr(begin, end - begin);
-            if (phase_of(part) != Phase::none) return part;
-            begin = end + 1;
-        }
-        return phase_in(name) != Phase::none ? name : string_view{};  // "xVal"
-    }
-
     /// Reads the average behind the value of a batch, and moves behind it: "0.8 (0.9)" on a line with its progress, as
     /// PyTorch's ImageNet example and timm print it, or "0.8 (avg: 0.9)". Returns nothing if there is none.
     std::optional<double> average_at(std::size_t at, double of_batch) {
-        static constexpr std::array<string_view, 5> names{"avg", "average", "mean", "avg.", "ave"};
-        if (!is(at, Kind::open, "(")) return {};
-        std::size_t number = at + 1;
-        const bool named = is(number, Kind::word) &&
-                           std::find(names.begin(), names.end(), lower_case(tokens_[number].text)) != names.end();
-        if (named) number += is_separator(number + 1) ? 2 : 1;
-        if (!is(number, Kind::number) || tokens_[number].percent || !is(number + 1, Kind::close, ")")) return {};
-        if (tokens_[number].text.starts_with('+')) return {};  // a change
-        const bool changes = tokens_[number].number < 0 && of_batch >= 0;
-        if (!named && !batches_ && (changes || !averages_.has(words_, tokens_, at))) return {};
-        at_ = number + 2;
+        const auto average = average_in_brackets(at);
+        if (!average) return {};
+        const bool changes = average->number < 0 && of_batch >= 0;
+        if (!average->named && !batches_ && (changes || !averages_.has(words_, tokens_, at))) return {};
+        at_ = average->end;
         if (batches_) {
             reading_.running = true;
             reading_.progress = batches_;
             averages_.add(words_, tokens_);
         }
-        return tokens_[number].number;
+        return average->number;
     }
 
     /// Returns the doubt about the number that ends before this token and is no average.
@@ -507,8 +399,7 @@ class LineParser : TokenLine {
     [[nodiscard]] Doubt doubt_of_bracket(std::size_t at) const {
         if (scaled_) return Doubt::scaled;
         if (doubt_at(at) == Doubt::in_brackets) return Doubt::in_brackets;
-        const bool negative = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
-                              tokens_[at + 1].text.starts_with('-') && is(at + 2, Kind::close, ")");
+        const bool negative = is_negative_in_brackets(at);
         return negative && (reading_.progress || !averages_.empty()) ? Doubt::in_brackets : Doubt::none;
     }
 
@@ -520,17 +411,12 @@ class LineParser : TokenLine {
 
     /// Sets the epoch if these words before its number are about the epoch of the line.
     void note_epoch(double number) {
-        const bool is_plain = words_.size() == 1 || (!seen_metric_ && pairs_.empty());
+        const bool is_plain = words_.size() == 1 || (!metrics_.any() && pairs_.empty());
         if (reading_.epoch || depth_ > 0 || words_.empty() || !is_epoch(words_.back()) || !is_plain ||
             is_preposition(words_[0]))
             return;
         if (is_average_over(words_)) return;
         reading_.epoch = number;
-    }
-
-    /// Returns true for "acc over epoch".
-    static bool is_average_over(const Words& words) {
-        return words.size() > 1 && (words[words.size() - 2] == "over" || words[words.size() - 2] == "per");
     }
 
     void note_progress(std::size_t at) {
@@ -544,36 +430,15 @@ class LineParser : TokenLine {
     /// Returns true if the ratio at this token, of this total, is the progress of batches, and not of epochs, folds and
     /// the like. A ratio without a name may count epochs unless the line names its epoch.
     [[nodiscard]] bool counts_batches(std::size_t at, std::int64_t total) const {
-        static constexpr std::array<string_view, 15> outer{"fold",  "folds",  "episode", "episodes",   "cycle",
-                                                           "trial", "trials", "run",     "runs",       "seed",
-                                                           "gen",   "repeat", "stage",   "generation", "task"};
-        const auto is_outer = [&](const string& word) {
-            return is_epoch(word) || std::find(outer.begin(), outer.end(), word) != outer.end();
-        };
-        std::size_t before = at;
-        while (before > 0 && (is_separator(before - 1) || is(before - 1, Kind::open))) --before;
-        const bool behind_number = before > 0 && before < at && is(before - 1, Kind::number);  // "Train: 0 [50/100]"
-        const bool named = before > 0 && is(before - 1, Kind::word);
-        if (named && is_outer(lower_case(tokens_[before - 1].text))) return false;
-        if (is(at + 1, Kind::word) && is_outer(lower_case(tokens_[at + 1].text)) && !is(at + 2, Kind::number) &&
-            !is_separator(at + 2))
-            return false;  // "3/10 epochs"
+        const RatioOf of = ratio_of_at(at);
+        if (of == RatioOf::outer_rounds) return false;
         if (reading_.epoch) return true;
-        return averages_.epochs() == 0 ? named || behind_number : total != averages_.epochs();
-    }
-
-    void set_label(const Words& words) {
-        for (const string_view word : words)
-            if (phase_of(word) != Phase::none) {
-                label_ = string(word);
-                heading_ = true;
-                return;
-            }
+        return averages_.epochs() == 0 ? of == RatioOf::named : total != averages_.epochs();
     }
 
     void end_part_at(const Token& token) {
         end_part();
-        if (token.text == "}") label_.clear();
+        if (token.text == "}") metrics_.clear_label();
         ++at_;
     }
 
@@ -581,13 +446,13 @@ class LineParser : TokenLine {
     void end_part() {
         if (!words_.empty()) {
             if (is_label(words_))
-                set_label(words_);
+                metrics_.set_label(words_);
             else
                 prose_ = true;
         }
         if (!prose_)
-            for (const Pair& pair : pairs_) emit(pair);
-        heading_ = heading_ && !prose_;
+            for (const PrintedMetric& pair : pairs_) metrics_.add(pair);
+        if (prose_) metrics_.end_heading();
         drop_part();
     }
 
@@ -599,47 +464,14 @@ class LineParser : TokenLine {
         scaled_ = false;
     }
 
-    void emit(const Pair& pair) {
-        Words words = essence(pair.words);
-        if (words.empty()) return;
-        string owner;
-        for (std::size_t i = 0; i + 1 < words.size(); ++i)
-            if (words[i].ends_with("'s")) {  // "valid_0's auc"
-                for (std::size_t j = 0; j <= i; ++j) owner += (j > 0 ? "_" : "") + string(words[j]);
-                owner.resize(owner.size() - 2);
-                words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-                break;
-            }
-        if (words.size() > 1 && phase_of(words[0]) != Phase::none) {
-            label_ = string(words[0]);
-            if (is_counter(words.back()) && !is_average_over(words)) words.erase(words.begin(), words.end() - 1);
-        }
-        const string name = join(words, words.size());
-        seen_metric_ = seen_metric_ || !is_counter(name);
-        const string& label = !owner.empty() ? owner : !pair.qualifier.empty() ? pair.qualifier : label_;
-        const bool labelled =
-            !label.empty() && !is_general(name) && (&label != &label_ || phase_in(name) == Phase::none);
-        const string full = labelled ? label + "_" + name : name;
-        NamedNumber* const before = reading_.find(name_of(full));
-        reading_.add(full, pair.number, name);
-        if (before != nullptr) {
-            if (before->number != pair.number) before->doubt = Doubt::several_times;
-        } else if (NamedNumber* const added = reading_.find(name_of(full))) {
-            added->unit = pair.unit;
-            added->doubt = pair.doubt;
-        }
-    }
-
     std::size_t at_ = 0;
     Words words_;          ///< before the next separator or number
     string qualifier_;     ///< the words in brackets after them
     bool scaled_ = false;  ///< true if a power of ten is in brackets after them
-    std::vector<Pair> pairs_;
+    std::vector<PrintedMetric> pairs_;
     bool prose_ = false;     ///< true if this part of the line has words without a number
     std::size_t depth_ = 0;  ///< of brackets
-    string label_;
-    bool heading_ = false;
-    bool seen_metric_ = false;
+    LabelledMetrics metrics_;
     std::optional<std::pair<std::int64_t, std::int64_t>> batches_;  ///< the progress of batches
     Averages& averages_;
     Reading& reading_;

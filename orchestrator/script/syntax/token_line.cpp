@@ -1,6 +1,7 @@
 #include "orchestrator/script/syntax/token_line.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/words.hpp"
@@ -8,6 +9,8 @@
 namespace hpo::script {
 
 namespace {
+
+using Words = std::vector<string_view>;
 
 constexpr std::size_t max_value_depth = 3;  ///< of brackets around a number
 constexpr std::size_t max_tensor_tokens = 64;
@@ -31,6 +34,51 @@ bool joins_phases(string_view word) {
     const auto parts = split_at_slashes(word);
     return parts.size() > 1 &&
            std::all_of(parts.begin(), parts.end(), [](string_view part) { return phase_of(part) != Phase::none; });
+}
+
+string_view phase_word_of(string_view name) {
+    for (std::size_t begin = 0; begin < name.size();) {
+        const auto end = std::min(name.find_first_of("_.-/", begin), name.size());
+        const string_view part = name.substr(begin, end - begin);
+        if (phase_of(part) != Phase::none) return part;
+        begin = end + 1;
+    }
+    return phase_in(name) != Phase::none ? name : string_view{};  // "xVal"
+}
+
+string join(const Words& words, std::size_t count) {
+    string name;
+    for (std::size_t i = 0; i < count; ++i) name += (i > 0 ? "_" : "") + string(words[i]);
+    return name;
+}
+
+bool is_average_over(const Words& words) {
+    return words.size() > 1 && (words[words.size() - 2] == "over" || words[words.size() - 2] == "per");
+}
+
+JoinedNames names_in(const Words& words) {
+    const auto joined = std::find_if(words.begin(), words.end(), [](string_view word) {
+        return word.find('/') != string_view::npos && !is_unit(word);
+    });
+    JoinedNames found{{}, joined != words.end()};
+    if (found.slashes) {
+        const auto place = static_cast<std::size_t>(joined - words.begin());
+        for (const string_view part : split_at_slashes(*joined)) {
+            found.names.push_back(words);
+            found.names.back()[place] = trim(part);
+        }
+        const auto is_of_phase = [&](const Words& name) { return phase_of(name[place]) != Phase::none; };
+        const auto phases = std::count_if(found.names.begin(), found.names.end(), is_of_phase);
+        if (phases != 0 && phases != static_cast<std::ptrdiff_t>(found.names.size())) return {};
+        return found;
+    }
+    // "f1 score" is one name
+    const auto is_name = [](string_view word) {
+        return has_metric_word(word) && word != "score" && word != "error" && word != "loss";
+    };
+    if (words.size() < 2 || !std::all_of(words.begin(), words.end(), is_name)) return {};
+    for (const string_view word : words) found.names.push_back({word});
+    return found;
 }
 
 std::optional<TokenLine::Value> TokenLine::value_at(std::size_t at, std::size_t depth) const {
@@ -150,6 +198,119 @@ bool TokenLine::is_scale_at(std::size_t at) const {
     if (scale.starts_with("10^") || scale.starts_with("1e") || scale.starts_with("1E"))
         return scale.find_first_not_of("0123456789+-^eE") == string_view::npos;
     return times && scale.starts_with("10") && scale.find_first_not_of('0', 1) == string_view::npos;
+}
+
+bool TokenLine::competes(std::size_t at) const {
+    const auto has_point = [](const Token& one) { return one.text.find('.') != string_view::npos; };
+    return is_second_number(at) && (!has_point(tokens_[at - 1]) || has_point(tokens_[at]));
+}
+
+bool TokenLine::is_value_bar(std::size_t at) const {
+    return at + 2 == tokens_.size() && is(at + 1, Kind::number) &&
+           std::count_if(tokens_.begin(), tokens_.end(), [](const Token& one) { return one.kind == Kind::bar; }) == 1;
+}
+
+std::size_t TokenLine::text_end(std::size_t at) const {
+    if (is(at, Kind::quote)) {
+        std::size_t end = at + 1;
+        while (end < tokens_.size() && !is(end, Kind::quote, tokens_[at].text)) ++end;
+        return end < tokens_.size() ? end + 1 : at;
+    }
+    if (!is(at, Kind::word) && !is(at, Kind::junk)) return at;
+    ++at;
+    while (at < tokens_.size() && tokens_[at].gap == 0 && !is(at, Kind::comma) && !is(at, Kind::close) &&
+           !is(at, Kind::bar))
+        ++at;
+    return at;
+}
+
+Words TokenLine::name_of_reversed() const {
+    if (!is(0, Kind::number) || !is(1, Kind::equals) || tokens_[0].text.find('.') == string_view::npos) return {};
+    Words words;
+    std::size_t end = 2;
+    while (is(end, Kind::word)) words.push_back(tokens_[end++].text);
+    const bool bracket = is(end, Kind::open, "(") && is(tokens_.size() - 1, Kind::close, ")");
+    return bracket || end == tokens_.size() ? words : Words{};
+}
+
+bool TokenLine::counts_sample(string_view word, const Token& count) {
+    static constexpr std::array<string_view, 6> articles{"the", "all", "last", "past", "first", "these"};
+    const string before = lower_case(word);
+    const bool counts = is_preposition(before) || std::find(articles.begin(), articles.end(), before) != articles.end();
+    return counts && count.text.find_first_not_of("0123456789,_") == string_view::npos;
+}
+
+std::size_t TokenLine::sample_end(std::size_t at, string_view before) const {
+    constexpr std::size_t max_sample_words = 3;
+    std::size_t end = at;
+    while (end <= at + max_sample_words && is(end, Kind::word) && !contains_metric_word(tokens_[end].text)) ++end;
+    if (end == at || !is_separator(end) || !value_at(end + 1)) return at;
+    const auto of_sample = [&](const Token& one) {
+        return is_sample(one.text) || phase_of(one.text) != Phase::none ||
+               (lower_case(before) == "after" && is_counter(one.text));
+    };
+    const auto begin = tokens_.begin();
+    const bool sample =
+        std::any_of(begin + static_cast<std::ptrdiff_t>(at), begin + static_cast<std::ptrdiff_t>(end), of_sample);
+    return sample ? end : at;
+}
+
+std::size_t TokenLine::phases_end(std::size_t at) const {
+    if (!is(at, Kind::open, "(")) return at;
+    std::size_t end = at;
+    do {
+        const bool phase = is(end + 1, Kind::word) && phase_of(tokens_[end + 1].text) != Phase::none;
+        if (!phase || !is_separator(end + 2) || !is(end + 3, Kind::number)) return at;
+        end += 4;
+    } while (is(end, Kind::comma));
+    return is(end, Kind::close, ")") ? end + 1 : at;
+}
+
+std::size_t TokenLine::arguments_end(std::size_t at) const {
+    if (tokens_[at].gap > 0) return at;
+    bool several = false;
+    std::size_t end = at + 1;
+    constexpr std::size_t max_arguments = 32;  // tokens
+    for (int open = 1; end < tokens_.size() && end - at < max_arguments && open > 0; ++end) {
+        open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
+        several = several || is(end, Kind::comma);
+    }
+    return several && is(end, Kind::equals) ? end : at;
+}
+
+std::optional<TokenLine::Average> TokenLine::average_in_brackets(std::size_t at) const {
+    static constexpr std::array<string_view, 5> names{"avg", "average", "mean", "avg.", "ave"};
+    if (!is(at, Kind::open, "(")) return {};
+    std::size_t number = at + 1;
+    const bool named = is(number, Kind::word) &&
+                       std::find(names.begin(), names.end(), lower_case(tokens_[number].text)) != names.end();
+    if (named) number += is_separator(number + 1) ? 2 : 1;
+    if (!is(number, Kind::number) || tokens_[number].percent || !is(number + 1, Kind::close, ")")) return {};
+    if (tokens_[number].text.starts_with('+')) return {};  // a change
+    return Average{tokens_[number].number, named, number + 2};
+}
+
+bool TokenLine::is_negative_in_brackets(std::size_t at) const {
+    return is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
+           tokens_[at + 1].text.starts_with('-') && is(at + 2, Kind::close, ")");
+}
+
+TokenLine::RatioOf TokenLine::ratio_of_at(std::size_t at) const {
+    static constexpr std::array<string_view, 15> outer{"fold",  "folds",  "episode", "episodes",   "cycle",
+                                                       "trial", "trials", "run",     "runs",       "seed",
+                                                       "gen",   "repeat", "stage",   "generation", "task"};
+    const auto is_outer = [&](const string& word) {
+        return is_epoch(word) || std::find(outer.begin(), outer.end(), word) != outer.end();
+    };
+    std::size_t before = at;
+    while (before > 0 && (is_separator(before - 1) || is(before - 1, Kind::open))) --before;
+    const bool behind_number = before > 0 && before < at && is(before - 1, Kind::number);  // "Train: 0 [50/100]"
+    const bool named = before > 0 && is(before - 1, Kind::word);
+    if (named && is_outer(lower_case(tokens_[before - 1].text))) return RatioOf::outer_rounds;
+    if (is(at + 1, Kind::word) && is_outer(lower_case(tokens_[at + 1].text)) && !is(at + 2, Kind::number) &&
+        !is_separator(at + 2))
+        return RatioOf::outer_rounds;  // "3/10 epochs"
+    return named || behind_number ? RatioOf::named : RatioOf::unknown;
 }
 
 }  // namespace hpo::script

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,6 +17,21 @@ std::vector<std::string_view> split_at_slashes(std::string_view text);
 /// Returns true for names of data that slashes join: "train/val".
 bool joins_phases(std::string_view word);
 
+/// Returns the part of a name that names data: val of "x_val". Returns an empty text if there is none.
+std::string_view phase_word_of(std::string_view name);
+/// Returns the first words in one text.
+std::string join(const std::vector<std::string_view>& words, std::size_t count);
+/// Returns true for "acc over epoch".
+bool is_average_over(const std::vector<std::string_view>& words);
+
+struct JoinedNames {
+    std::vector<std::vector<std::string_view>> names;
+    bool slashes = false;  ///< join them
+};
+/// Returns the names of the metrics in "Train/Valid Acc" and "loss/acc", and in words each of which is of a metric:
+/// "precision recall f1". Returns none for words that are one name.
+JoinedNames names_in(const std::vector<std::string_view>& words);
+
 class TokenLine {
    public:
     using Kind = Token::Kind;
@@ -23,6 +39,19 @@ class TokenLine {
     struct Value {
         double number = 0;
         std::size_t end = 0;  ///< index of the token after it
+    };
+
+    struct Average {
+        double number = 0;
+        bool named = false;   ///< as in "(avg: 0.9)"
+        std::size_t end = 0;  ///< index of the token after its bracket
+    };
+
+    /// The things that a ratio such as 3/10 counts.
+    enum class RatioOf {
+        outer_rounds,  ///< epochs, folds, episodes and the like
+        named,         ///< what a word or a number before it tells, as in "Train: 0 [50/100]"
+        unknown
     };
 
     explicit TokenLine(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
@@ -42,6 +71,12 @@ class TokenLine {
     [[nodiscard]] std::string_view unit_at(std::size_t at) const;
     /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
     [[nodiscard]] bool goes_on_at(std::size_t at) const;
+    /// Returns true for a number at this token that may be the value as well as the number before it. A whole number
+    /// behind a fraction is a count: "accuracy 0.76 190" in scikit-learn's report.
+    [[nodiscard]] bool competes(std::size_t at) const;
+    /// Returns true if the bar at this token is the only one, and stands before the number at the end: "Accuracy |
+    /// 0.85".
+    [[nodiscard]] bool is_value_bar(std::size_t at) const;
     /// Returns true if this token is a further number of the same name, also a percentage: "144 96 %".
     [[nodiscard]] bool is_second_number(std::size_t at) const;
     /// Returns the doubt about the number that ends before this token.
@@ -58,6 +93,28 @@ class TokenLine {
     [[nodiscard]] std::optional<Value> share_at(std::size_t at) const;
     /// Returns true for a power of ten in brackets between a name and its number: "loss (x1e-3): 0.91".
     [[nodiscard]] bool is_scale_at(std::size_t at) const;
+    /// Returns the token behind the text at this token that is the value of a name: "a text" in quotes, resnet/18.
+    [[nodiscard]] std::size_t text_end(std::size_t at) const;
+    /// Returns the words of the name behind a number that begins the line: "0.84 = Validation score (accuracy)".
+    /// Returns none for other lines, such as a legend: "1 = exit error".
+    [[nodiscard]] std::vector<std::string_view> name_of_reversed() const;
+    /// Returns true if a whole number counts the sample of a metric after this word: "on the 10000", "last 100".
+    static bool counts_sample(std::string_view word, const Token& count);
+    /// Returns the separator behind the sample whose name begins with this token, as in "test images: 90 %", with the
+    /// word before its number. Returns `at` if there is none. A count of other things may tell results apart: "accuracy
+    /// with 3 neighbors: 0.9", "Loss for the 1 class: 0.8".
+    [[nodiscard]] std::size_t sample_end(std::size_t at, std::string_view before) const;
+    /// Returns the token after the bracket at this token if it has numbers of phases alone, each with its name, its
+    /// separator and its comma: "(train=0.92, test=0.91)". Otherwise returns `at`.
+    [[nodiscard]] std::size_t phases_end(std::size_t at) const;
+    /// Returns the sign behind the arguments of a call that is shown with its value, which the bracket at this token
+    /// begins: "(x, y) = 0.5". Otherwise returns `at`.
+    [[nodiscard]] std::size_t arguments_end(std::size_t at) const;
+    /// Returns the number in brackets at this token that may be an average.
+    [[nodiscard]] std::optional<Average> average_in_brackets(std::size_t at) const;
+    [[nodiscard]] bool is_negative_in_brackets(std::size_t at) const;
+    /// Returns the things that the ratio at this token counts.
+    [[nodiscard]] RatioOf ratio_of_at(std::size_t at) const;
 
    protected:
     std::vector<Token> tokens_;

@@ -1,0 +1,57 @@
+#include "orchestrator/script/syntax/labelled_metrics.hpp"
+
+#include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/token_line.hpp"
+#include "orchestrator/script/syntax/words.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+/// Removes the owner of a metric from its words, and returns its name: valid_0 of "valid_0's auc".
+string take_owner(std::vector<string_view>& words) {
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (words[i].ends_with("'s")) {
+            string owner = join(words, i + 1);
+            owner.resize(owner.size() - 2);
+            words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+            return owner;
+        }
+    return {};
+}
+
+}  // namespace
+
+void LabelledMetrics::set_label(const std::vector<string_view>& words) {
+    for (const string_view word : words)
+        if (phase_of(word) != Phase::none) {
+            label_ = string(word);
+            heading_ = true;
+            return;
+        }
+}
+
+void LabelledMetrics::add(const PrintedMetric& printed) {
+    std::vector<string_view> words = essence(printed.words);
+    if (words.empty()) return;
+    const string owner = take_owner(words);
+    if (words.size() > 1 && phase_of(words[0]) != Phase::none) {
+        label_ = string(words[0]);
+        if (is_counter(words.back()) && !is_average_over(words)) words.erase(words.begin(), words.end() - 1);
+    }
+    const string name = join(words, words.size());
+    any_ = any_ || !is_counter(name);
+    const string& label = !owner.empty() ? owner : !printed.qualifier.empty() ? printed.qualifier : label_;
+    const bool labelled = !label.empty() && !is_general(name) && (&label != &label_ || phase_in(name) == Phase::none);
+    const string full = labelled ? label + "_" + name : name;
+    NamedNumber* const before = reading_.find(name_of(full));
+    reading_.add(full, printed.number, name);
+    if (before != nullptr) {
+        if (before->number != printed.number) before->doubt = Doubt::several_times;
+    } else if (NamedNumber* const added = reading_.find(name_of(full))) {
+        added->unit = printed.unit;
+        added->doubt = printed.doubt;
+    }
+}
+
+}  // namespace hpo::script
