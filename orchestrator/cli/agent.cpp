@@ -33,11 +33,10 @@ CommandAction agent(CLI::App& app) {
         app.get_footer() +
         "\nThis host needs the same version of hpo, the study's folder under the same path, and its data or script.\n"
         "Ctrl-C or SIGTERM leaves the study: its trials go on elsewhere from their checkpoints.\n"
-        "Exit codes: 0 the study ended or was interrupted, or this agent left it; 1 the orchestrator or this agent "
-        "failed;\n"
-        "2 it cannot join;"
-        " "
-        "130 interrupted or 143 terminated before it had joined.");
+        "Exit codes: 0 the study ended or was interrupted, or this agent left it by Ctrl-C; 1 the orchestrator or "
+        "this\n"
+        "agent failed; 2 it cannot join; 130 interrupted before it had joined; 143 terminated, before or after it had "
+        "joined.");
     return [file, wait, option] {
         if (option->count() == 0) return join_study(*file, installed_programs().hpo, {});
         const auto seconds = study::duration_of(*wait);

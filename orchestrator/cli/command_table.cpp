@@ -119,7 +119,8 @@ constexpr std::array table{
     Command{"export", "Write a study for another program",
             "hpo export phase1 --to optuna phase1.db        for optuna.load_study, also while it runs\n"
             "hpo export phase1 --to csv -                   one row per trial; jsonl: whole trials with their steps\n"
-            "hpo export phase1 --to tensorboard logs/phase1",
+            "hpo export phase1 --to tensorboard logs/phase1\n"
+            "hpo export phase1 --to kubernetes pods.yaml --image me/trials --volume work:/work --cpus 4 --memory 16Gi",
             commands::export_study},
     Command{"agent", "Run trials on this host for a study that listens elsewhere",
             "hpo agent --join runs/phase1/join.json      the file that hpo run phase1 --listen has written\n"

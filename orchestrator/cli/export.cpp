@@ -15,6 +15,7 @@
 #include "hpo/result.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/export_kubernetes.hpp"
 #include "orchestrator/export/registry.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
@@ -29,6 +30,7 @@ using exporting::Format;
 struct ExportArguments {
     std::string study, to, path;
     bool force = false;
+    KubernetesArguments kubernetes;
 };
 
 /// Returns the formats that can be written to standard output, as "csv and jsonl".
@@ -74,6 +76,9 @@ std::string left_out_text(const Format& format, std::int64_t count) {
 int export_command(const ExportArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
+    if (arguments.to == kubernetes_name)
+        return export_kubernetes(arguments.study, arguments.path, arguments.force, arguments.kubernetes);
+    refuse_kubernetes_options(arguments.kubernetes, arguments.to);
     const Format& format = *exporting::find_format(arguments.to);
     if (arguments.path == "-" && format.print == nullptr)
         throw Fatal("--to " + arguments.to + " needs the name of a file or folder; only " + printed_formats() +
@@ -115,9 +120,12 @@ CommandAction export_study(CLI::App& app) {
         descriptions +=
             (descriptions.empty() ? "" : "; ") + std::string(format->name) + ": " + std::string(format->description);
     }
+    names.emplace_back(kubernetes_name);
+    descriptions += std::string("; ") + kubernetes_name + ": a Job whose pods run trials, for kubectl apply";
     app.add_option("--to", arguments->to, descriptions)->required()->check(CLI::IsMember(names));
     app.add_option("OUT", arguments->path, "The file or folder to write; - prints " + printed_formats())->required();
     app.add_flag("--force", arguments->force, "Replace an existing file or folder, which is kept under another name");
+    add_kubernetes_options(app, arguments->kubernetes);
     return [arguments] { return export_command(*arguments); };
 }
 

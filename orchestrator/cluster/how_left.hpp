@@ -14,9 +14,9 @@ struct HowLeft {
     friend bool operator==(const HowLeft&, const HowLeft&) = default;
 };
 
-/// `child`: the status of the agent's process, as waitpid gives it. `left`: a signal has asked it to leave the study.
-/// `farewell`: the orchestrator's, if one came. `again`: the command that joins once more.
-HowLeft how_left(const std::string& study, int child, bool left, const std::optional<Farewell>& farewell,
+/// `child`: the status of the agent's process, as waitpid gives it. `left`: the signal that has asked it to leave the
+/// study, or 0. `farewell`: the orchestrator's, if one came. `again`: the command that joins once more.
+HowLeft how_left(const std::string& study, int child, int left, const std::optional<Farewell>& farewell,
                  const std::string& again);
 
 }  // namespace hpo::cluster

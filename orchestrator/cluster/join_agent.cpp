@@ -323,7 +323,7 @@ class JoiningAgent {
         if (relay_) relay_->close();
         if (child_ == 0) return exit_status_of(signalled_);
         const HowLeft left =
-            how_left(file_.study, reap(), signalled_ != 0, farewell_, "hpo agent --join " + shell_word(path_.string()));
+            how_left(file_.study, reap(), signalled_, farewell_, "hpo agent --join " + shell_word(path_.string()));
         if (!left.text.empty()) say(left.text);
         return left.status;
     }

@@ -306,7 +306,7 @@ class Refused(JoinCase):
         late = self.join(environment={"SLURMD_NODENAME": "late"})
         wait_for(lambda: "late has joined" in self.log())
         late.send_signal(signal.SIGTERM)
-        self.ended(late)
+        self.ended(late, 143)
         for other in others:
             other.close()
         self.unaffected()
@@ -336,7 +336,7 @@ class Refused(JoinCase):
         agent = self.join(other, environment={"SLURMD_NODENAME": "recorded"})
         wait_for(lambda: "recorded has joined" in self.log())
         agent.send_signal(signal.SIGTERM)
-        self.ended(agent)
+        self.ended(agent, 143)
         proxy.close()
         with socket.create_connection(target) as again:
             again.settimeout(30)

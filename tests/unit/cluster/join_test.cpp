@@ -240,7 +240,7 @@ TEST(ListenAt, OthersAreRefusedWithTheCure) {
 constexpr int with_status(int code) { return code << 8; }
 
 std::string left_text(int child, const std::optional<Farewell>& farewell, int status) {
-    const HowLeft left = how_left("phase1", child, false, farewell, "hpo agent --join f");
+    const HowLeft left = how_left("phase1", child, 0, farewell, "hpo agent --join f");
     EXPECT_EQ(left.status, status);
     return left.text;
 }
@@ -266,9 +266,16 @@ TEST(HowLeft, TellsThatTheOrchestratorWasSilentAlsoIfItIsBackBeforeTheAgentHasEn
 
 TEST(HowLeft, SaysNoMoreThanTheUserDoesNotKnow) {
     EXPECT_EQ(left_text(with_status(1), std::nullopt, 1), "") << "the agent has said why";
-    EXPECT_EQ(how_left("phase1", 0, true, std::nullopt, ""), HowLeft{}) << "the user has asked for it";
+    EXPECT_EQ(how_left("phase1", 0, SIGINT, std::nullopt, ""), HowLeft{}) << "the user has asked for it";
     EXPECT_EQ(left_text(SIGKILL, std::nullopt, 1), "its agent died of SIGKILL");
     EXPECT_THAT(left_text(0, std::nullopt, 1), Mentions("asked", "phase1"));
+}
+
+TEST(HowLeft, SigtermEndsItAsOtherPrograms) {
+    for (const auto& goes_on : {std::optional<Farewell>(), std::optional(Farewell{})})
+        EXPECT_EQ(how_left("phase1", 0, SIGTERM, goes_on, "").status, 143);
+    const Farewell finished{SessionEnd::finished, "trial budget reached"};
+    EXPECT_EQ(how_left("phase1", 0, SIGTERM, finished, "").status, 0) << "the study was over already";
 }
 
 TEST(HostState, SaysSinceWhenAHostIsSilentAndWhatFollows) {
