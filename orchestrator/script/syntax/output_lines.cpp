@@ -97,9 +97,10 @@ class OutputReader final : public LineReader {
         return arguments_;
     }
 
-    /// Returns true for "=== Stratified cross-validation ===", which Weka prints after the results of training data.
+    /// Returns true for "=== Stratified cross-validation ===" and "** Reported on cross-validation data. **", which
+    /// Weka and H2O print after the results of training data.
     static bool begins_cross_validation(const string& text) {
-        return text.starts_with("=== ") && text.find("cross-validation") != string::npos;
+        return (text.starts_with("=== ") || text.starts_with("** ")) && text.find("cross-validation") != string::npos;
     }
 
     static string_view first_word(const string& text, std::size_t indent) {

@@ -40,6 +40,14 @@ bool is_logged(string_view longer, string_view line) {
     return string_view(" \t:]").find(longer[longer.size() - line.size() - 1]) != string_view::npos;
 }
 
+/// Returns SVC for "SVC..." and "SVC".
+std::string class_name(string_view rest) {
+    while (rest.ends_with('.') || rest.ends_with(' ') || rest.ends_with('\r')) rest.remove_suffix(1);
+    const bool capital = !rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z';
+    const bool word = std::all_of(rest.begin(), rest.end(), [](char c) { return is_letter(c) || is_digit(c); });
+    return capital && word ? std::string(rest) : std::string{};
+}
+
 }  // namespace
 
 string form_of(string_view line, string_view name) {
@@ -89,6 +97,8 @@ std::string model_in(string_view line) {
     constexpr string_view word = "model";
     const std::string small = lower_case(line);
     for (const string_view action : actions) {
+        if (small.starts_with(std::string(action) + ' '))
+            if (std::string name = class_name(line.substr(action.size() + 1)); !name.empty()) return name;
         const auto at = small.find(std::string(action) + ' ' + string(word));
         if (at == std::string::npos || (at > 0 && is_letter(small[at - 1]))) continue;
         std::size_t begin = at + action.size() + 1 + word.size();

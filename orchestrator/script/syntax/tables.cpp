@@ -406,12 +406,16 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     if (read_named(columns, cells.subspan(extra), reading)) return true;
     const bool remarks = extra == 0 && numbers > 1 && is_text(cells.back());
     if (remarks && columns.remarks && !columns.numeric_last) --texts;
+    if (has_text_columns(columns, cells)) texts = 0;
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
     if (numbers < least || texts > (has_label ? 1U : 0U) || (extra > 0 && !has_label)) return false;
 
     static constexpr string_view all[] = {"all", "total", "overall", "mean", "avg", "average"};
     if (!remarks && number_in(cells.back())) columns.numeric_last = true;
     columns.remarks = columns.remarks || !remarks;
+    columns.numeric.resize(count);
+    for (std::size_t i = 0; extra == 0 && i < count; ++i)
+        if (number_in(cells[i])) columns.numeric[i] = true;
     string label = is_class ? "class_" + string(cells[0]) : has_label ? name_in(cells[0]) : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();
     // Two columns, or "Metric | Train | Val", have the names in their rows.
@@ -438,6 +442,18 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
             reading.add(label + "_" + column, *number);
     }
     return true;
+}
+
+/// Returns true for a row that begins with a number, of a table with signs between its columns, if its texts are single
+/// words in columns without numbers: "1,0.5,True" below "epoch,val_loss,best".
+bool Tables::has_text_columns(const Columns& columns, std::span<const string_view> cells) {
+    if (columns.separator == ' ' || cells.size() != columns.names.size() || !number_in(cells[0])) return false;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (number_in(cells[i]) || cells[i].empty()) continue;
+        const bool numeric = i < columns.numeric.size() && columns.numeric[i];
+        if (numeric || cells[i].find_first_of(" \t:=") != string_view::npos) return false;
+    }
+    return std::count_if(cells.begin(), cells.end(), number_in) > 1;
 }
 
 /// Reads a row whose only number is of the metric that another cell names, with a text beside them: "accuracy

@@ -29,6 +29,7 @@ class Tables {
         std::size_t begin = 0;            ///< of the first name
         bool remarks = false;             ///< true once a row had no text in the last column
         bool numeric_last = false;        ///< true once a row had a number in the last column
+        std::vector<bool> numeric{};      ///< likewise for each column
     };
 
     static bool continues_header(Columns& columns, const Cells& cells);
@@ -36,6 +37,7 @@ class Tables {
     static bool read_row(Columns& columns, const Cells& all_cells, Reading& reading);
     static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;
+    static bool has_text_columns(const Columns& columns, std::span<const std::string_view> cells);
     static bool read_named(const Columns& columns, std::span<const std::string_view> cells, Reading& reading);
     std::vector<Columns*> comma_tables();
     [[nodiscard]] bool are_words_between_rows(const Columns& table) const;

@@ -220,8 +220,11 @@ TEST(Reports, OfSeveralModelsAreTold) {
         "Fitting model: LightGBM ...\n\t0.84\t = Validation score   (accuracy)\n"
         "Fitting model: CatBoost ...\n\t0.85\t = Validation score   (accuracy)\n";
     EXPECT_THAT(read_output("Validation_score", models).warning, ::testing::HasSubstr("models"));
-    for (const std::string line : {"Fitting model: CatBoost\n", "Training model on #/3 of the data\n",
-                                   "Evaluating model: runs/#.pt\n", "Saving model: m#x\n"})
+    EXPECT_THAT(read_output("acc", "Training SVC...\nacc: 0.9\nTraining RandomForest...\nacc: 0.8\n").warning,
+                ::testing::HasSubstr("models"));
+    for (const std::string line :
+         {"Fitting model: CatBoost\n", "Training started\n", "Training Epoch #\n",
+          "Training model on #/3 of the data\n", "Evaluating model: runs/#.pt\n", "Saving model: m#x\n"})
         EXPECT_EQ(read_output("acc", epochs(line + "acc: $\n")).warning, "") << line;
 }
 
