@@ -8,7 +8,8 @@
 //
 // The first trial is the middle of the search space, as in Vizier (Song and others: "The Vizier Gaussian process bandit
 // algorithm", arXiv 2408.11527, 2024). People choose ranges around values that they think are good, so the middle is
-// usually a fair configuration, and a study has a result to build on as soon as its first trial ends.
+// usually a fair configuration, and a study has a result to build on as soon as its first trial ends. The second trial
+// has the defaults of well-known libraries where parameters have the names that they have there (usual_values.hpp).
 
 #include <algorithm>
 
@@ -43,17 +44,24 @@ class Chosen final : public Sampler {
     std::string about_;
 };
 
-/// The middle of the search space for one of the first trials, and a sampler for all others.
+/// The middle of the search space for one of the first trials, the usual values for the second, and a sampler for all
+/// others.
 class MiddleFirst final : public Sampler {
    public:
     MiddleFirst(const SamplerSetup& setup, std::unique_ptr<Sampler> sampler)
-        : at_(setup.middle_at), middle_(middle_of(setup)), sampler_(std::move(sampler)) {}
+        : at_(setup.middle_at), middle_(middle_of(setup)), sampler_(std::move(sampler)) {
+        // Where others' trials come first, their best say more than defaults do.
+        if (at_ == 1 && setup.usual && (!setup.allowed || setup.allowed->contains(*setup.usual))) usual_ = setup.usual;
+    }
     Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
-        return trial == at_ && retry == 0 ? middle_ : sampler_->propose(trial, pending, retry);
+        if (retry == 0 && trial == at_) return middle_;
+        if (retry == 0 && trial == 2 && usual_) return *usual_;
+        return sampler_->propose(trial, pending, retry);
     }
     void tell(const Observation& observation) override { sampler_->tell(observation); }
     [[nodiscard]] std::string about() const override {
-        return sampler_->about() + "; the " + (at_ == 1 ? "first" : "second") + " trial is the middle of the space";
+        return sampler_->about() + "; the " + (at_ == 1 ? "first" : "second") + " trial is the middle of the space" +
+               (usual_ ? ", the second has the defaults of libraries for parameters with known names" : "");
     }
 
    private:
@@ -70,6 +78,7 @@ class MiddleFirst final : public Sampler {
 
     std::int64_t at_;  ///< number of the trial
     Point middle_;
+    std::optional<Point> usual_;
     std::unique_ptr<Sampler> sampler_;
 };
 
