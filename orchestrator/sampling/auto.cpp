@@ -51,7 +51,10 @@ class MiddleFirst final : public Sampler {
     MiddleFirst(const SamplerSetup& setup, std::unique_ptr<Sampler> sampler)
         : at_(setup.middle_at), middle_(middle_of(setup)), sampler_(std::move(sampler)) {
         // Where others' trials come first, their best say more than defaults do.
-        if (at_ == 1 && setup.usual && (!setup.allowed || setup.allowed->contains(*setup.usual))) usual_ = setup.usual;
+        if (at_ != 1 || setup.trials < 2 || !setup.usual) return;
+        Point usual = setup.usual(middle_);
+        if (usual != setup.canonical(middle_) && (!setup.allowed || setup.allowed->contains(usual)))
+            usual_ = std::move(usual);
     }
     Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
         if (retry == 0 && trial == at_) return middle_;

@@ -135,11 +135,11 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     setup.allowed = *allowed;
     if (auto beliefs = Beliefs::of(study.space, [&](std::size_t d) { return map.preferred(d); }); !beliefs.empty())
         setup.beliefs = std::make_shared<const Beliefs>(std::move(beliefs));
-    if (const Params usual = usual_values(study.space); !usual.empty()) {
-        const Point rest =
-            setup.beliefs ? setup.beliefs->preferred(study.space.size()) : Point(study.space.size(), 0.5);
-        if (auto point = map.point(map.params(rest, usual))) setup.usual = map.canonical(*point);
-    }
+    if (Params usual = usual_values(study.space); !usual.empty())
+        setup.usual = [cube = *cube, usual = std::move(usual)](const Point& rest) {
+            const auto point = cube->point(cube->params(rest, usual));
+            return cube->canonical(point ? *point : rest);
+        };
     const SearchSpace space = search_space(setup);
     for (const PriorStudy& prior : priors)
         setup.expected.push_back(std::make_shared<const Expectation>(space, sites_of(map, prior, study.seed)));

@@ -63,9 +63,9 @@ struct SamplerSetup {
     /// The trial that may try the middle of the space, as the first trial without a given configuration among the first
     /// two. 0 if the study file gives the first configurations.
     std::int64_t middle_at = 1;
-    /// The point of the values that libraries take by default (usual_values.hpp), and of the middle for other
-    /// parameters. Absent if no parameter is known by its name.
-    std::optional<Point> usual = {};
+    /// Returns a point with the values that libraries take by default (usual_values.hpp) in place of its own. Empty if
+    /// no parameter is known by its name.
+    std::function<Point(const Point&)> usual = {};
     std::size_t objectives = 1, constraints = 0;
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each dimension
     /// Returns the number of distinct values of a dimension, or nothing for a continuum. Their bins have equal widths

@@ -75,10 +75,11 @@ Study study_with(const Space& space) {
 }
 
 TEST(UsualValues, AreTheSecondTrialOfAutoAndOthersAreInTheMiddle) {
-    const Study study = study_with({between("C", 0, 10), between("x", 2, 4)});
+    const Dimension loss = one_of_texts("loss", {std::string("hinge"), std::string("log"), std::string("squared")});
+    const Study study = study_with({between("C", 0, 10), between("x", 2, 4), loss});
     const auto trials = played(study, 2, [](const TrialRecord&) { return 0.0; });
-    EXPECT_EQ(trials.at(0).params, (Params{{"C", 5.0}, {"x", 3.0}}));
-    EXPECT_EQ(trials.at(1).params, (Params{{"C", 1.0}, {"x", 3.0}}));
+    EXPECT_EQ(trials.at(0).params, (Params{{"C", 5.0}, {"x", 3.0}, {"loss", std::string("hinge")}}));
+    EXPECT_EQ(trials.at(1).params, (Params{{"C", 1.0}, {"x", 3.0}, {"loss", std::string("hinge")}}));
     EXPECT_THAT(make_proposer(study).about(), Mentions("second", "defaults"));
 }
 
@@ -94,8 +95,10 @@ TEST(UsualValues, AreNotTriedWhereTheyAreNotAllowedNorWithAnotherSampler) {
         EXPECT_NE(number_or(trial.params.at("C"), 0), 1);
 }
 
-TEST(UsualValues, ThatAreTheMiddleAreTriedOnce) {
-    const auto trials = played(study_with({between("C", 0, 2)}), 2, [](const TrialRecord&) { return 0.0; });
+TEST(UsualValues, ThatAreTheMiddleAreTriedOnceAndNotAnnounced) {
+    const Study study = study_with({between("C", 0, 2)});
+    EXPECT_THAT(make_proposer(study).about(), Not(HasSubstr("defaults")));
+    const auto trials = played(study, 2, [](const TrialRecord&) { return 0.0; });
     EXPECT_EQ(trials.at(0).params, (Params{{"C", 1.0}}));
     EXPECT_NE(trials.at(1).params, (Params{{"C", 1.0}}));
 }
