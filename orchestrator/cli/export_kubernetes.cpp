@@ -47,14 +47,18 @@ std::vector<std::string> files_of(const Study& study) {
         const std::string home = script::home_of(*script);
         for (const std::string& word : script->command) add(home, word);
     }
-    for (const char* key : {"data.path", "data.target"})
+    for (const char* key : {"path", "target", "inputs", "labels"})  // of the native worker; target may be a column
         if (const auto found = study.fixed.find(key); found != study.fixed.end())
             add(fs::current_path(), to_text(found->second));
     return files;
 }
 
-exporting::AgentJob job_of(const Study& study, const KubernetesArguments& arguments) {
-    exporting::AgentJob job{.image = arguments.image, .agents = arguments.agents, .files = files_of(study)};
+/// `named`: the study as the user has named it.
+exporting::AgentJob job_of(const Study& study, const std::string& named, const KubernetesArguments& arguments) {
+    exporting::AgentJob job{.named = named, .image = arguments.image, .agents = arguments.agents};
+    job.files = files_of(study);
+    if (const auto path = study.fixed.find("path"); path != study.fixed.end() && !fs::exists(to_text(path->second)))
+        job.data_set = to_text(path->second);
     if (arguments.cpus > 0) job.cpus = arguments.cpus;
     if (!arguments.memory.empty()) job.memory = arguments.memory;
     if (arguments.gpus >= 0) job.gpus = arguments.gpus;
@@ -110,7 +114,7 @@ int export_kubernetes(const std::string& name, const std::string& path, bool for
         throw Fatal("--to kubernetes needs --image, the image of the pods, which has hpo and the programs of trials",
                     2);
     const Study study = load_study(name, {});
-    const auto manifest = exporting::kubernetes_job(study, job_of(study, arguments));
+    const auto manifest = exporting::kubernetes_job(study, job_of(study, name, arguments));
     if (!manifest) throw Fatal(manifest.error().message, 2);
     if (path == "-") {
         print(*manifest);

@@ -76,7 +76,7 @@ string introduction(const Study& study, const AgentJob& job, const string& name)
                   ". The key of the study is not in this file.\n"
                   "#\n"
                   "#   hpo run " +
-                  study.name +
+                  printable(shell_word(job.named)) +
                   " --on join --listen ADDRESS:PORT    # where pods reach this address\n"
                   "#   kubectl create secret generic " +
                   secret + " --from-file=join.json=" + printable(join) +
@@ -93,6 +93,7 @@ string introduction(const Study& study, const AgentJob& job, const string& name)
     std::vector<string> own;
     for (const string& file : job.files)
         if (!lies_in(file, job.volumes)) own.push_back(file);
+    if (!job.data_set.empty()) text += ", and the data set " + printable(job.data_set);
     text += own.empty() ? ".\n" : ", and under the same paths as here, since no --volume has them:\n";
     for (const string& file : own) text += "#   " + printable(file) + '\n';
     if (job.user == 0)

@@ -23,6 +23,7 @@ struct PodVolume {
 
 /// What a study file does not say.
 struct AgentJob {
+    std::string named;  ///< the argument with which hpo run finds the study: its file or its name
     std::string image;
     std::int64_t agents = 1;
     std::optional<std::int64_t> cpus;   ///< of each pod; absent: those of one trial, as the study declares them
@@ -31,6 +32,7 @@ struct AgentJob {
     std::vector<PodVolume> volumes;
     std::filesystem::path folder;    ///< of the study, absolute
     std::vector<std::string> files;  ///< of the study, absolute
+    std::string data_set;            ///< the name of one that is installed, such as fashion-mnist; empty: none
     unsigned user = 0, group = 0;    ///< that own the study's folder
 };
 

@@ -58,6 +58,7 @@ class Manifests(KubernetesCase):
         self.assertFalse(container["securityContext"]["allowPrivilegeEscalation"])
         self.assertEqual(container["securityContext"]["capabilities"], {"drop": ["ALL"]})
         self.assert_mentions(text, "kubectl", volumes["join"]["secret"]["secretName"], f"--from-file=join.json={self.folder}/runs/several/join.json")
+        self.assert_mentions(text, "hpo run study.yaml --on join")
         self.assertFalse((self.folder / "runs").exists())
 
     def test_a_file_is_written_once_and_never_has_the_key(self):
@@ -97,6 +98,26 @@ resources: {{grace: 90s, backend: cuda, trial: {{memory: 8GiB, cores: 3, gpus: 2
         self.assertEqual((amounts["cpu"], amounts["nvidia.com/gpu"]), (3, 2))
         self.assertGreater(int(amounts["memory"].removesuffix("Mi")) * 0.9, 9 * 1024 - 1)
         self.assertIn(f"\n#   {script}\n", text)
+
+    def test_the_data_of_the_native_worker_are_named(self):
+        data = self.folder / "data"
+        data.mkdir()
+        (data / "x.csv").write_text("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
+        native = """\
+study: native
+objective: {{metric: val_loss, direction: minimize}}
+space: {{lr: {{type: float, low: 0.001, high: 0.1}}}}
+worker:
+  data: {data}
+  model: {{type: mlp}}
+budget: {{trials: 1, epochs: 1}}
+"""
+        more = ["--cpus", "1", "--memory", "1Gi", "--volume"]
+        self.study(native.format(data="{format: csv, path: data/x.csv, target: y}"))
+        self.assertIn(f"\n#   {data}/x.csv\n", self.export(*more, f"work:{self.folder}/runs"))
+        self.assertNotIn("x.csv", self.export(*more, f"work:{self.folder}"))
+        self.study(native.format(data="{format: idx, path: fashion-mnist}"))
+        self.assert_mentions(self.export(*more, f"work:{self.folder}"), "data set fashion-mnist")
 
     def test_what_is_missing_or_wrong_is_told_with_the_cure(self):
         self.write()
