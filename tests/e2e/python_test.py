@@ -825,7 +825,7 @@ class Notebook(Python):
                     trial.report(epoch, loss=trial.params.lr + 1 / epoch)
             """, search, search, "study", "study.trials", """
             def stopped(trial):
-                trial.report(1, loss=1)
+                trial.report(1, loss=trial.params.lr + 1)
                 raise KeyboardInterrupt
             try:
                 study.optimize(stopped, 1)
