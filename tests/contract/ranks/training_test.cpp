@@ -150,7 +150,7 @@ TEST(RanksOfATrial, HaveTheSameBitsInEachRun) {
 /// A rank adds up its own micro-batches first, so that this holds where each has one. Muon makes more of the last bits
 /// than any other optimizer. The wide model has more numbers than are exchanged at once.
 TEST(RanksOfATrial, HaveTheBitsOfOneRankWithAsManyMicroBatches) {
-    const Params wide = {{"optimizer", std::string("muon")}, {"hidden", std::vector<std::int64_t>{400, 400}}};
+    const Params wide = {{"optimizer", std::string("muon")}, {"hidden", std::vector<std::int64_t>{3400, 24}}};
     for (const auto& [changes, ranks] : {std::pair{Params{}, 2}, {Params{}, 4}, {wide, 2}}) {
         const Params params = with(with(small_params(), changes), {{"accumulation", std::int64_t{ranks}}});
         const Trained alone = train(params, 1).front(), together = train(params, ranks).front();
