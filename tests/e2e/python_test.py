@@ -675,7 +675,7 @@ class Programs(Python):
         path = f"{BUILD / 'bin'}:/usr/bin:/bin"
         self.assertEqual(self.python(self.SCRIPT, HPO_PROGRAM=None, PATH=path, **elsewhere).strip(), HPO)
         self.python(self.SCRIPT, status=1, HPO_PROGRAM=None, PATH="/usr/bin:/bin", **elsewhere)
-        self.assertRegex(self.error, r"StudyError: the program hpo was not found on the PATH\. Build it .*HPO_PROGRAM=")
+        self.assertRegex(self.error, r"StudyError: the program hpo was not found on the PATH\. Install .* build .*HPO_PROGRAM=")
         self.python(self.SCRIPT, status=1, HPO_PROGRAM="/nowhere/hpo")
         self.assertIn("StudyError: HPO_PROGRAM names /nowhere/hpo, which is no program", self.error)
         installed = self.folder / "share" / "hpo" / "python"

@@ -30,8 +30,9 @@ def program(given: Optional[str] = None) -> str:
     found = str(beside) if beside else shutil.which("hpo")
     found = found or next((str(path) for path in map(_in_checkout, _origins()) if path and _runs(path)), None)
     if found is None:
-        raise ProgramNotFound("the program hpo was not found on the PATH. Build it in a checkout of hpo (./hpo --version),"
-                              " then put the checkout on the PATH, or name the program by HPO_PROGRAM=/path/to/hpo or"
+        raise ProgramNotFound("the program hpo was not found on the PATH. Install its Debian package, or unpack its archive"
+                              " and put its bin on the PATH, or build it in a checkout (./hpo --version) and put the"
+                              " checkout on the PATH. Or name the program by HPO_PROGRAM=/path/to/hpo or"
                               " hpo.Study(..., program=\"/path/to/hpo\")")
     return found
 
