@@ -45,11 +45,13 @@ struct Reading {
     std::optional<double> epoch;       ///< the epoch that the line names, as in "Epoch 3/10"
     /// The first pair such as 3/10, which in a progress bar is the work done and the total.
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
+    bool counts_epochs = false;  ///< true if the progress is that of epochs
     /// The word of a field such as phase or split that says which data all numbers of a record are of: "val".
     std::string split;
     bool running = false;             ///< true for averages so far, beside values of a batch
     bool announced_best = false;      ///< true if the line before it announces the best result
     std::string text;                 ///< the line
+    std::string row;                  ///< of a table whose rows are of settings and no steps: "mtry 2"
     std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
     std::string beyond;               ///< the first name that was left out, since max_line_metrics are there
 

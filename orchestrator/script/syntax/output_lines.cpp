@@ -147,6 +147,7 @@ class OutputReader final : public LineReader {
     PlainLine read_plain(string_view text, Reading& reading) {
         PlainLine found = read_plain_line(text, heading_, averages_, reading);
         named_epoch_ = named_epoch_ || reading.epoch.has_value();
+        reading.counts_epochs = reading.progress && is_bar_of_epochs(text);
         if (reading.progress && reading.progress->first < reading.progress->second && has_unfinished_bar(text))
             take_unfinished_bar(text, reading);
         return found;
@@ -164,6 +165,14 @@ class OutputReader final : public LineReader {
             "the bars of its output are taken for the progress of a step, whose values count at its end: if "
             "they count epochs, state their number in budget.epochs. The line: " +
             string(trim(text).substr(0, max_quoted_bytes));
+    }
+
+    /// Returns true for a bar of tqdm with the rate of epochs: "1/3 [00:01<00:02, 1.0s/epoch, loss=0.5]".
+    static bool is_bar_of_epochs(string_view text) {
+        const auto rate = std::min(text.find("s/epoch"), text.find("epoch/s"));
+        if (rate == string_view::npos) return false;
+        const auto open = text.rfind('[', rate);
+        return open != string_view::npos && text.substr(open, rate - open).find('<') != string_view::npos;
     }
 
     /// Returns true for "[=====>....]", which some programs print on further lines and not over each other.

@@ -32,8 +32,9 @@ const NamedNumber* objective_in(const Reading& reading, std::string_view objecti
 std::optional<double> Redraws::epoch_of(const Reading& reading) {
     named_ = named_ || reading.epoch.has_value();
     if (reading.epoch) return reading.epoch;
-    if (named_ || !reading.progress || epochs_ < 2 || reading.progress->second != epochs_) return {};
-    const std::int64_t done = reading.progress->first;
+    if (named_ || !reading.progress) return {};
+    const auto [done, total] = *reading.progress;
+    if (total < 2 || (total != epochs_ && !reading.counts_epochs)) return {};
     if (!drawn_first_) drawn_first_ = done;
     // Other metrics, such as the learning rate, may be there from the first state on.
     // A bar that begins with 1 has the number of the epoch, and not of those that have ended.
@@ -41,7 +42,7 @@ std::optional<double> Redraws::epoch_of(const Reading& reading) {
         counts_ended_ = done > *drawn_first_ || *drawn_first_ == 1;
     // A bar that shows the values of the epoch in progress is in its last epoch when it is full. One that shows values
     // only once an epoch has ended then shows a further epoch.
-    return static_cast<double>(counts_ended_.value_or(false) ? done : std::min(done, epochs_ - 1));
+    return static_cast<double>(counts_ended_.value_or(false) ? done : std::min(done, total - 1));
 }
 
 std::vector<Reading> Redraws::redrawn(const Reading& state) {

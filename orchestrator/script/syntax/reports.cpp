@@ -1,7 +1,6 @@
 #include "orchestrator/script/syntax/reports.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -40,14 +39,6 @@ bool is_logged(string_view longer, string_view line) {
     return string_view(" \t:]").find(longer[longer.size() - line.size() - 1]) != string_view::npos;
 }
 
-/// Returns SVC for "SVC..." and "SVC".
-std::string class_name(string_view rest) {
-    while (rest.ends_with('.') || rest.ends_with(' ') || rest.ends_with('\r')) rest.remove_suffix(1);
-    const bool capital = !rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z';
-    const bool word = std::all_of(rest.begin(), rest.end(), [](char c) { return is_letter(c) || is_digit(c); });
-    return capital && word ? std::string(rest) : std::string{};
-}
-
 }  // namespace
 
 string form_of(string_view line, string_view name) {
@@ -76,47 +67,20 @@ string form_of(string_view line, string_view name) {
     return form;
 }
 
-std::optional<std::int64_t> fold_in(string_view line) {
-    constexpr string_view word = "fold";
-    const std::string small = lower_case(line);
-    for (auto at = small.find(word); at != std::string::npos; at = small.find(word, at + 1)) {
-        if (at > 0 && is_letter(small[at - 1])) continue;  // manifold
-        const auto begin = std::min(small.find_first_not_of(" #:=_-[\"'", at + word.size()), small.size());
-        std::int64_t fold = 0;
-        const auto [end, status] = std::from_chars(small.data() + begin, small.data() + small.size(), fold);
-        const string_view rest = string_view(small).substr(static_cast<std::size_t>(end - small.data()));
-        const bool whole =
-            rest.empty() || (!is_letter(rest[0]) && !(rest.size() > 1 && rest[0] == '.' && is_digit(rest[1])));
-        if (status == std::errc() && whole) return fold;
-    }
-    return {};
-}
-
-std::string model_in(string_view line) {
-    constexpr string_view actions[] = {"fitting", "training", "evaluating", "testing", "tuning"};
-    constexpr string_view word = "model";
-    const std::string small = lower_case(line);
-    for (const string_view action : actions) {
-        if (small.starts_with(std::string(action) + ' '))
-            if (std::string name = class_name(line.substr(action.size() + 1)); !name.empty()) return name;
-        const auto at = small.find(std::string(action) + ' ' + string(word));
-        if (at == std::string::npos || (at > 0 && is_letter(small[at - 1]))) continue;
-        std::size_t begin = at + action.size() + 1 + word.size();
-        if (begin >= small.size() || (small[begin] != ':' && small[begin] != ' ')) continue;
-        begin = small.find_first_not_of(" :", begin);
-        if (begin == std::string::npos || !is_letter(small[begin])) continue;
-        const string_view name = line.substr(begin, line.find_first_of(" \t,;", begin) - begin);
-        const bool path = name.find('/') != string_view::npos || name.find('.') != string_view::npos;
-        if (!path && small[begin - 2] == ':') return std::string(name);  // "Training model on ..." names none
-    }
-    return {};
-}
-
 bool announces_best(string_view line) {
     line = trim(line);
     if (!line.ends_with(':') || line.find_first_of("=|{") != string_view::npos) return false;
     const std::string small = lower_case(line);
     return small.starts_with("best ") || small.find(" best ") != std::string::npos;
+}
+
+bool evaluates_best(string_view line) {
+    constexpr string_view verbs[] = {"validating", "evaluating", "testing", "loading",
+                                     "loaded",     "restoring",  "restored"};
+    const std::string small = lower_case(trim(line));
+    const bool begins =
+        std::any_of(std::begin(verbs), std::end(verbs), [&](string_view verb) { return small.starts_with(verb); });
+    return begins && small.find("best") != std::string::npos;
 }
 
 bool quotes(string_view form) {
@@ -155,12 +119,14 @@ Reports::Verdict Reports::judge(const Report& report) {
 /// last epoch or round if another begins.
 Reports::Judgement Reports::average_waits(const Report& report, const Place& place) {
     if (!report.running || found_) return {};
-    const bool again = waiting_ && waiting_->running &&
-                       (place.new_epoch ||
-                        (report.progress && waiting_->progress && report.progress->first <= waiting_->progress->first));
+    const bool restarts =
+        waiting_ && report.progress && waiting_->progress && report.progress->first <= waiting_->progress->first;
+    const bool again = waiting_ && waiting_->running && (place.new_epoch || restarts);
     const std::optional<Report> before = std::exchange(waiting_, report);
-    if (again) remember(*before);
-    return again ? Verdict::waits_anew : Verdict::waits;
+    if (!again) return Verdict::waits;
+    remember(*before);
+    if (report.epoch && !place.new_epoch) warn_of_epoch(before->line, report.line);
+    return Verdict::waits_anew;
 }
 
 /// Lines without progress report, so that averages so far do not.
@@ -209,7 +175,7 @@ Reports::Judgement Reports::line_again(const Report& report, const Place&) {
 
 /// A logger and print show the same numbers of an epoch or a step. Another epoch may have the same numbers.
 Reports::Judgement Reports::content_again(const Report& report, const Place& place) {
-    const bool same_step = place.again || (report.counted && !place.new_epoch);
+    const bool same_step = place.again || (report.count && !place.new_epoch);
     return found_ && same_step && report.content == content_ ? Judgement{Verdict::none} : Judgement{};
 }
 
@@ -264,27 +230,33 @@ Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool agai
     return verdict;
 }
 
-/// Tells that several lines report what has one value: an epoch, or several folds, of which the mean is wanted.
+/// Tells that several lines report what has one value: an epoch, or several folds, of which the mean is wanted. Where
+/// epochs or steps go on, headings may be of stages of one training.
 void Reports::note_several(const Report& report, bool again) {
-    if (model_.empty()) model_ = report.model, line_of_model_ = report.line;
-    if (report.fold && !fold_) fold_ = report.fold, line_of_fold_ = report.line;
-    const auto tell = [&](const string& what, const string& first, const string& cure) {
-        warn(what + ", and each is a step: '" + first + "', '" + report.line + "'; " + cure);
-    };
-    if (again)
-        tell("its epoch has several lines with the objective", line_,
-             "print it once an epoch, or set worker.step to their number in a step");
-    else if (report.fold && *fold_ != *report.fold)
-        tell("its lines with the objective are of several folds", line_of_fold_,
-             "print their mean at the end and set objective.metric to its name, as in mean_acc");
-    else if (!model_.empty() && !report.model.empty() && report.model != model_)
-        tell("its lines with the objective are of several models", line_of_model_,
-             "train one model in a trial, or print the result that counts last and set objective.metric to its name");
+    if (again) warn_of_epoch(line_, report.line);
+    const bool goes_on =
+        (epoch_ && counted_in_ && *epoch_ > *counted_in_) || (report.count && count_ && *report.count > *count_);
+    for (const auto& [key, text] : report.subject) {
+        const auto [first, is_new] = subjects_.try_emplace(key, text, report.line);
+        const bool differs = !is_new && first->second.first != text;
+        if (!differs || (goes_on && !is_repetition(key))) continue;
+        warn("its lines with the objective are " + difference_of(key, first->second.first, text) +
+             ", and each is a step: '" + first->second.second + "', '" + report.line + "'; " +
+             (is_repetition(key) ? "print their mean at the end and set objective.metric to its name, as in mean_acc"
+                                 : "train one in a trial, or print the result that counts last and set "
+                                   "objective.metric to its name"));
+    }
+}
+
+void Reports::warn_of_epoch(const string& line, const string& other) {
+    warn("its epoch has several lines with the objective, and each is a step: '" + line + "', '" + other +
+         "'; print it once an epoch, or set worker.step to their number in a step");
 }
 
 void Reports::remember(const Report& report, bool again) {
     note_several(report, again);
     counted_in_ = epoch_;
+    count_ = report.count;
     last_ = report.value;
     content_ = report.content;
     const bool is_named = report.names_epoch && !std::isnan(*report.epoch) && !std::isnan(report.value);

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "orchestrator/script/syntax/subjects.hpp"
+
 namespace hpo::script {
 
 /// A line with the objective.
@@ -21,27 +23,21 @@ struct Report {
     std::optional<double> epoch;  ///< the one that the line or one before it names
     bool names_epoch = false;     ///< true if the line itself names the epoch
     bool numbered = false;        ///< true if a number stands before the objective
-    bool counted = false;         ///< true if the line has the number of a step or an iteration
+    std::optional<double> count;  ///< the number of a step or an iteration in the line
     bool running = false;         ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
-    std::optional<std::int64_t> fold;  ///< of a cross-validation, which the line or one before it names
-    std::string model{};               ///< the one that a line before it says is fitted; empty if none does
+    Subject subject{};  ///< that the value is of
 };
 
 /// Returns the words before `name` in a line, in lower case, without those that hold digits, levels of logs, months and
 /// days, and the signs around the name. Lines of one print statement have one form.
 std::string form_of(std::string_view line, std::string_view name);
 
-/// Returns the number of the fold of a cross-validation that a line names, as in "Fold 1/5" and "fold=1".
-std::optional<std::int64_t> fold_in(std::string_view line);
-
-/// Returns the name of the model that a line says is fitted, trained or evaluated from here on: "Fitting model:
-/// CatBoost
-/// ...". Returns an empty text for any other line.
-std::string model_in(std::string_view line);
-
 /// Returns true for a line of words that announces the best result in the next one: "Best iteration is:".
 bool announces_best(std::string_view line);
+
+/// Returns true for a line such as "Validating runs/weights/best.pt...", which results of the best model follow.
+bool evaluates_best(std::string_view line);
 
 /// Returns true for a form with a word of quotations, such as best, loaded or target.
 bool quotes(std::string_view form);
@@ -93,6 +89,7 @@ class Reports {
     void remember(const Report& report, bool again = false);
     void note_several(const Report& report, bool again);
     void warn(std::string text);
+    void warn_of_epoch(const std::string& line, const std::string& other);
     void warn(const Report& report, const std::string& fate);
 
     std::string form_;    ///< of the lines that count
@@ -106,11 +103,9 @@ class Reports {
     std::set<std::string> forms_;       ///< further ones of lines that count, at most most_values
     std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
     std::string line_of_last_;
-    std::optional<std::int64_t> fold_;  ///< the first one that a line named
-    std::string line_of_fold_;          ///< its first report
-    std::string model_;                 ///< the first one whose report counts
-    std::string line_of_model_;         ///< its first report
-    std::set<double> values_;           ///< that have counted, at most most_values
+    std::optional<double> count_;                                          ///< of the last report that counted
+    std::map<std::string, std::pair<std::string, std::string>> subjects_;  ///< the first of each key, and its line
+    std::set<double> values_;                                              ///< that have counted, at most most_values
     std::map<std::pair<double, double>, std::string>
         reported_;  ///< epochs that lines name, with their values: the lines
     std::string warning_;

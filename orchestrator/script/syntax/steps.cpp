@@ -29,12 +29,13 @@ string content_of(const Reading& reading) {
     return content;
 }
 
-/// Returns true if the line has the number of a step. Counts such as "steps: 100" may be those of an epoch.
-bool is_counted(const Reading& reading) {
+/// Returns the number of a step in the line. Counts such as "steps: 100" may be those of an epoch.
+std::optional<double> count_in(const Reading& reading) {
     constexpr string_view counters[] = {"step", "global_step", "iter", "iteration", "round"};
-    return std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
-        return std::find(std::begin(counters), std::end(counters), lower_case(one.name)) != std::end(counters);
-    });
+    for (const NamedNumber& one : reading.metrics)
+        if (std::find(std::begin(counters), std::end(counters), lower_case(one.name)) != std::end(counters))
+            return one.number;
+    return {};
 }
 
 /// The last line of a program that was killed, without the number that it may not have finished: "loss: 0."
@@ -87,9 +88,12 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     reader_->read(text, reading);
     reading.text = string(trim(text).substr(0, max_quoted_bytes));
     note_unread(text, reading);
-    if (const auto fold = fold_in(text)) fold_ = fold;
-    if (string model = model_in(text); !model.empty()) model_ = std::move(model);
+    subjects_.take(text, reading);
     reading.announced_best = std::exchange(best_follows_, reading.metrics.empty() && announces_best(text));
+    if (reading.metrics.empty())
+        evaluates_best_ = evaluates_best_ || (given_ + reported_ > 0 && evaluates_best(text));
+    else if (std::exchange(evaluates_best_, false) && !reading.epoch)
+        reading.announced_best = true;
     if (redrawn || redrawn_) note_redrawn(reading);
     const bool blank = text.find_first_not_of(" \t") == string_view::npos;
     Redraws& redraws = redraws_.at(stream);
@@ -115,11 +119,10 @@ void StepReader::take_reading(const Reading& reading) {
                         .epoch = reading.epoch ? reading.epoch : epoch_,
                         .names_epoch = reading.epoch.has_value(),
                         .numbered = before.find_first_of("0123456789") != string_view::npos,
-                        .counted = is_counted(reading),
+                        .count = count_in(reading),
                         .running = reading.running,
                         .progress = reading.progress,
-                        .fold = is_average(needs_.objective) ? std::nullopt : fold_,
-                        .model = model_});
+                        .subject = is_average(needs_.objective) ? Subject{} : subjects_.of(reading)});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();

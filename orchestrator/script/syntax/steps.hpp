@@ -107,9 +107,9 @@ class StepReader {
     Metrics open_;                           ///< of the step that has begun
     std::int64_t reported_ = 0;              ///< reports of the objective in it
     std::optional<double> epoch_;            ///< the last one that was printed
-    std::optional<std::int64_t> fold_;       ///< likewise
-    std::string model_;                      ///< likewise
+    Subjects subjects_;                      ///< of the lines so far
     bool best_follows_ = false;              ///< true if the line before announced the best result
+    bool evaluates_best_ = false;            ///< true if a line said that the best model is evaluated, until it is
     std::set<std::string> followers_;        ///< names that came after its objective
     Metrics late_;                           ///< metrics that came after the step was given
     double objective_at_ = 0, last_at_ = 0;  ///< when its objective and its last metric were read

@@ -385,6 +385,14 @@ Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_
 /// Returns true for the columns of scikit-learn's reports, where a number in front of a row is a class.
 bool Tables::heads_classes(const Columns& columns) { return columns.names.back() == "support"; }
 
+/// Returns true for columns whose rows are of settings, which the first one has, and no steps: "mtry RMSE MAE".
+bool Tables::heads_settings(const Columns& columns) {
+    const auto& names = columns.names;
+    return !names[0].empty() && !contains_metric_word(names[0]) &&
+           std::none_of(names.begin(), names.end(), is_progress) &&
+           std::any_of(names.begin(), names.end(), contains_metric_word);
+}
+
 /// Reads a row below the columns. A cell in excess of the columns is the row's label, as in scikit-learn's reports.
 /// Once a row had neither a text nor a number in the last column, a text there is a remark.
 bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading) {
@@ -416,6 +424,7 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     columns.numeric.resize(count);
     for (std::size_t i = 0; extra == 0 && i < count; ++i)
         if (number_in(cells[i])) columns.numeric[i] = true;
+    if (!has_label && extra == 0 && heads_settings(columns)) reading.row = columns.names[0] + ' ' + string(cells[0]);
     string label = is_class ? "class_" + string(cells[0]) : has_label ? name_in(cells[0]) : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();
     // Two columns, or "Metric | Train | Val", have the names in their rows.

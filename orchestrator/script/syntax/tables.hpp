@@ -34,6 +34,7 @@ class Tables {
 
     static bool continues_header(Columns& columns, const Cells& cells);
     static bool heads_classes(const Columns& columns);
+    static bool heads_settings(const Columns& columns);
     static bool read_row(Columns& columns, const Cells& all_cells, Reading& reading);
     static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;

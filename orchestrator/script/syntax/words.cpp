@@ -44,6 +44,11 @@ constexpr string_view wrappers[] = {"tensor", "float", "array",  "int",      "ui
 constexpr string_view number_types[] = {"tensor",  "array",   "float", "float16", "float32",
                                         "float64", "decimal", "int",   "int32",   "int64"};
 
+constexpr string_view progress_words[] = {"e",    "i",    "n",      "t",       "ts",    "gen",   "generation",
+                                          "game", "epi",  "update", "updates", "cycle", "sweep", "date",
+                                          "day",  "hour", "year",   "frames",  "evals"};
+constexpr string_view progress_parts[] = {"step", "iter", "epoch", "time", "episode", "progress", "elapsed"};
+
 template <std::size_t n>
 bool is_one_of(string_view word, const string_view (&words)[n]) {
     return std::find(std::begin(words), std::end(words), word) != std::end(words);
@@ -82,6 +87,13 @@ bool is_unit(string_view word) {
     const bool rate = word.ends_with("/s") || word.ends_with("/sec") || word.ends_with("/second") ||
                       word.ends_with("/step") || word.ends_with("/it") || word.ends_with("/epoch");
     return rate || is_one_of(word, units);
+}
+
+bool is_progress(string_view name) {
+    const std::string small = lower_case(name);
+    return is_general(name) || is_sample(name) || is_one_of(small, progress_words) ||
+           std::any_of(std::begin(progress_parts), std::end(progress_parts),
+                       [&](string_view part) { return small.find(part) != std::string::npos; });
 }
 
 bool has_metric_word(string_view name) {

@@ -19,6 +19,8 @@ bool is_preposition(std::string_view word);
 /// Returns true for things over which a metric is taken: images, episodes.
 bool is_sample(std::string_view word);
 bool is_unit(std::string_view word);
+/// Returns true for the name of a column that grows from row to row of one training: counters, times, samples.
+bool is_progress(std::string_view name);
 /// Returns true if the name ends with a word such as loss or error.
 bool has_metric_word(std::string_view name);
 /// Returns true for the name of an average, such as mean_acc or avg_loss.

@@ -1,0 +1,223 @@
+#include "orchestrator/script/syntax/subjects.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/script/syntax/metric_names.hpp"
+#include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/words.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+constexpr const char* heading_key = "heading";
+constexpr const char* words_key = "words";
+constexpr const char* row_key = "row";
+constexpr std::size_t max_heading_words = 5;
+
+struct Repetition {
+    string_view one;
+    const char* several;
+};
+/// Words whose number tells results apart that are not steps of one training.
+constexpr Repetition repetitions[] = {{"fold", "folds"}, {"seed", "seeds"},    {"run", "runs"},
+                                      {"task", "tasks"}, {"class", "classes"}, {"threshold", "thresholds"}};
+/// Fields whose text names a model or data.
+constexpr string_view fields[] = {"model",   "dataset", "classifier", "estimator", "regressor", "algorithm",
+                                  "learner", "method",  "optimizer",  "task",      "kernel"};
+/// The beginnings of words that tell how far a program is. They stand in lines that head nothing.
+constexpr string_view status_stems[] = {
+    "start",   "begin",   "end",     "done",       "finish", "complet", "sav",    "load",    "improv", "creat",
+    "resum",   "restor",  "evaluat", "process",    "prepar", "init",    "epoch",  "step",    "iter",   "batch",
+    "best",    "warn",    "error",   "checkpoint", "result", "metric",  "report", "summar",  "config", "final",
+    "total",   "overall", "curren",  "new",        "no",     "not",     "early",  "stop",    "reduc",  "decay",
+    "converg", "updat",   "elaps",   "time",       "averag", "mean",    "ok",     "success", "scor",   "perform",
+    "stat",    "log",     "all",     "wait",       "run",    "writ",    "us",     "learn",   "param",  "hyper",
+    "loss",    "accura",  "confus",  "class"};
+
+bool is_status(const string& small) {
+    return phase_of(small) != Phase::none || is_counter(small) ||
+           std::any_of(std::begin(status_stems), std::end(status_stems), [&](string_view stem) {
+               return small.starts_with(stem) && (stem.size() > 3 || small.size() <= stem.size() + 3);
+           });
+}
+
+std::vector<string_view> words_in(string_view text) {
+    std::vector<string_view> words;
+    for (std::size_t at = 0; (at = text.find_first_not_of(" \t", at)) != string_view::npos;) {
+        const auto end = std::min(text.find_first_of(" \t", at), text.size());
+        words.push_back(text.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+
+/// Returns the text if it is a name of a few words that begin with letters, and tells nothing about progress.
+string name_of_subject(string_view text) {
+    constexpr string_view signs = "-_/.+()&";
+    const auto words = words_in(text);
+    if (words.empty() || words.size() > max_heading_words) return {};
+    for (const string_view word : words) {
+        const bool plain = std::all_of(word.begin(), word.end(), [&](char c) {
+            return is_letter(c) || is_digit(c) || signs.find(c) != string_view::npos;
+        });
+        if ((!is_letter(word.front()) && word.front() != '(') || !plain || word.ends_with('.') ||
+            is_status(lower_case(word)))
+            return {};
+    }
+    return string(text);
+}
+
+/// Removes the signs around a heading: "=== SVC ===", "# SVC", "[SVC]", "SVC:". `framed` is set if there were any.
+string_view without_frame(string_view line, bool& framed) {
+    const auto strip = [&](string_view signs) {
+        while (!line.empty() && signs.find(line.front()) != string_view::npos) line.remove_prefix(1), framed = true;
+        while (!line.empty() && signs.find(line.back()) != string_view::npos) line.remove_suffix(1), framed = true;
+        line = trim(line);
+    };
+    line = trim(line);
+    strip("=-*#~+>");
+    if (line.starts_with('[') && line.ends_with(']')) strip("[]");
+    strip(":");
+    return line;
+}
+
+/// Returns SVC for "SVC..." and "SVC".
+string class_name(string_view rest) {
+    while (rest.ends_with('.') || rest.ends_with(' ') || rest.ends_with('\r')) rest.remove_suffix(1);
+    const bool capital = !rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z';
+    const bool word = std::all_of(rest.begin(), rest.end(), [](char c) { return is_letter(c) || is_digit(c); });
+    return capital && word ? string(rest) : string{};
+}
+
+/// Returns the name of the model that a line says is fitted, trained or evaluated from here on: "Fitting model:
+/// CatBoost
+/// ...". Returns an empty text for any other line.
+string model_in(string_view line, string_view small) {
+    constexpr string_view actions[] = {"fitting", "training", "evaluating", "testing", "tuning"};
+    constexpr string_view word = "model";
+    for (const string_view action : actions) {
+        auto at = small.find(action);
+        if (at == 0 && small.substr(action.size()).starts_with(' '))
+            if (string name = class_name(line.substr(action.size() + 1)); !name.empty()) return name;
+        if (at == string_view::npos || (at > 0 && is_letter(small[at - 1]))) continue;
+        at += action.size();
+        if (!small.substr(at).starts_with(' ') || !small.substr(at + 1).starts_with(word)) continue;
+        std::size_t begin = at + 1 + word.size();
+        if (begin >= small.size() || (small[begin] != ':' && small[begin] != ' ')) continue;
+        begin = small.find_first_not_of(" :", begin);
+        if (begin == string_view::npos || !is_letter(small[begin])) continue;
+        const string_view name = line.substr(begin, line.find_first_of(" \t,;", begin) - begin);
+        const bool path = name.find('/') != string_view::npos || name.find('.') != string_view::npos;
+        if (!path && small[begin - 2] == ':') return string(name);  // "Training model on ..." names none
+    }
+    return {};
+}
+
+/// Returns the number behind the word that ends at `at`, as in "Fold 1/5", "fold=1" and "Fold #1:".
+string number_behind(string_view small, std::size_t at) {
+    const auto begin = std::min(small.find_first_not_of(" #:=_-[\"'", at), small.size());
+    const auto number = number_at_begin(small.substr(begin));
+    if (!number || !is_digit(small[begin])) return {};
+    string_view digits = small.substr(begin, number->second), rest = small.substr(begin + number->second);
+    if (digits.ends_with('.')) digits.remove_suffix(1);
+    return rest.empty() || !is_letter(rest[0]) ? string(digits) : string{};
+}
+
+/// Sets the repetitions that a line names.
+void note_repetitions(string_view small, Subject& subject) {
+    for (const auto& [word, several] : repetitions)
+        for (auto at = small.find(word); at != string_view::npos; at = small.find(word, at + 1)) {
+            if (at > 0 && is_letter(small[at - 1])) continue;  // manifold
+            const string number = number_behind(small, at + word.size());
+            if (number.empty()) continue;
+            subject[string(word)] = number;
+            break;
+        }
+}
+
+/// Returns the text of a field that names a model or data and fills the line: "Dataset: iris".
+string field_in(string_view line, string_view small) {
+    const auto sign = line.find_first_of(":=");
+    if (sign == string_view::npos ||
+        std::find(std::begin(fields), std::end(fields), trim(small.substr(0, sign))) == std::end(fields))
+        return {};
+    const string_view text = trim(line.substr(sign + 1));
+    return words_in(text).size() <= max_heading_words && !text.empty() && is_letter(text[0]) ? string(text) : string{};
+}
+
+/// Returns the words behind the last number of a line, which tell of what it is: "accuracy: 0.9 [SVC]". Returns nothing
+/// for those of its state and for units.
+string words_behind(string_view line) {
+    auto words = words_in(line);
+    std::size_t begin = words.size();
+    const auto has_digit = [](string_view word) { return std::any_of(word.begin(), word.end(), is_digit); };
+    const auto is_path = [](string_view word) { return std::count(word.begin(), word.end(), '/') > 1; };
+    while (begin > 0 && (!has_digit(words[begin - 1]) || is_path(words[begin - 1]))) --begin;
+    string behind;
+    for (; begin < words.size(); ++begin) {
+        string_view word = words[begin];
+        constexpr string_view around = "()[]{}<>,;:|*\"'";
+        while (!word.empty() && around.find(word.front()) != string_view::npos) word.remove_prefix(1);
+        while (!word.empty() && around.find(word.back()) != string_view::npos) word.remove_suffix(1);
+        if (word.empty() || is_unit(word)) continue;
+        const string small = lower_case(word);
+        if (!is_letter(word.front()) || is_status(small) || small.find("checkpoint") != string::npos) return {};
+        behind += (behind.empty() ? "" : " ") + string(word);
+    }
+    return behind;
+}
+
+}  // namespace
+
+void Subjects::take(string_view line, const Reading& reading) {
+    const string small = lower_case(line);
+    note_repetitions(small, subject_);
+    const string bare = std::exchange(bare_, {});
+    if (string model = model_in(line, small); !model.empty()) {
+        subject_[heading_key] = std::move(model);
+    } else if (string text = field_in(line, small); !text.empty()) {
+        subject_[heading_key] = std::move(text);
+    } else if (!reading.metrics.empty()) {
+        if (!bare.empty()) subject_[heading_key] = bare;
+    } else if (line.find_first_not_of("-=~* \t\r") == string_view::npos && !bare.empty()) {
+        if (line.find_first_of("-=~*") != string_view::npos) bare_ = bare;  // an underline
+    } else if (!reading.epoch && !reading.progress) {
+        take_heading(line);
+    }
+}
+
+void Subjects::take_heading(string_view line) {
+    bool framed = false;
+    const string_view inner = without_frame(line, framed);
+    if (inner.empty()) return;
+    string name = name_of_subject(inner);
+    if (framed)
+        subject_[heading_key] = std::move(name);
+    else
+        bare_ = std::move(name);
+}
+
+Subject Subjects::of(const Reading& reading) const {
+    Subject all = subject_;
+    if (!reading.row.empty())
+        all[row_key] = reading.row;
+    else
+        all[words_key] = words_behind(reading.text);
+    std::erase_if(all, [](const auto& one) { return one.second.empty(); });
+    return all;
+}
+
+string difference_of(const string& key, const string& first, const string& other) {
+    for (const auto& [word, several] : repetitions)
+        if (key == word) return string("of several ") + several;
+    return "of several models, data or settings ('" + first + "' and '" + other + "')";
+}
+
+bool is_repetition(const string& key) {
+    return std::any_of(std::begin(repetitions), std::end(repetitions), [&](const auto& one) { return key == one.one; });
+}
+
+}  // namespace hpo::script

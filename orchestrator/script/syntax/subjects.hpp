@@ -1,0 +1,39 @@
+// Tells which results belong to different models, data or settings. A script that tries several in a trial prints the
+// same metrics for each.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+
+/// The models, data and settings that a result is of, each with where it was named: "fold" is "1", "heading" is "SVC".
+using Subject = std::map<std::string, std::string>;
+
+/// Follows the lines of an output.
+class Subjects {
+   public:
+    /// Takes a line with its metrics: a heading such as "=== SVC ===", "Random Forest:" or a name on a line of its own
+    /// above metrics, a field such as "Dataset: iris", "Fold 1/5" or "seed=0", or what is trained from here on:
+    /// "Fitting model: CatBoost ...".
+    void take(std::string_view line, const Reading& reading);
+    /// Returns the subject of the metrics in this line, the last one that was taken.
+    [[nodiscard]] Subject of(const Reading& reading) const;
+
+   private:
+    void take_heading(std::string_view line);
+
+    Subject subject_;
+    std::string bare_;  ///< the line before, if it is a name that may head the next one
+};
+
+/// Returns the words for a warning about results whose subjects differ at `key`: "of several folds".
+std::string difference_of(const std::string& key, const std::string& first, const std::string& other);
+/// Returns true if the subject is one of several that are averaged, such as a fold.
+bool is_repetition(const std::string& key);
+
+}  // namespace hpo::script

@@ -1,0 +1,183 @@
+// Whole outputs as programs of other people print them: the steps that the objective has in each, and what is told
+// where results of several models, data or settings cannot be one.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "orchestrator/script/syntax/steps.hpp"
+
+namespace hpo::script {
+namespace {
+
+struct Output {
+    const char* program;
+    std::string objective;
+    std::string text;
+    std::vector<double> values;
+    std::string told{};  ///< a part of the warning; empty: there is none
+};
+
+void expect_read(const std::vector<Output>& outputs) {
+    for (const Output& one : outputs) {
+        StepReader reader(*make_output_reader({}), {.objective = one.objective});
+        reader.feed(one.text);
+        reader.finish();
+        std::vector<double> values;
+        while (const auto step = reader.take()) values.push_back(step->metrics.at(one.objective));
+        std::string warning;
+        for (std::string text; !(text = reader.warning()).empty();) warning += text;
+        EXPECT_EQ(values, one.values) << one.program << ": " << warning;
+        EXPECT_EQ(warning.empty(), one.told.empty()) << one.program << ": " << warning;
+        EXPECT_THAT(warning, ::testing::HasSubstr(one.told)) << one.program;
+    }
+}
+
+TEST(Strangers, ResultsBelowHeadingsOfSeveralModelsOrDataAreTold) {
+    expect_read({
+        {"framed headings",
+         "accuracy",
+         "=== SVC ===\naccuracy: 0.75\n=== RandomForest ===\naccuracy: 0.5\n",
+         {0.75, 0.5},
+         "several models, data or settings ('SVC' and 'RandomForest')"},
+        {"underlined headings",
+         "accuracy",
+         "SVC\n---\naccuracy: 0.75\nf1: 0.5\n\nRandomForest\n------------\naccuracy: 0.5\nf1: 0.25\n",
+         {0.75, 0.5},
+         "'SVC' and 'RandomForest'"},
+        {"names above their results", "loss", "Teacher\nloss 0.25\nStudent\nloss 0.5\n", {0.25, 0.5}, "'Student'"},
+        {"headings with colons",
+         "rmse",
+         "Linear Regression:\n  rmse: 3.5\n  r2: 0.5\nRandom Forest:\n  rmse: 2.5\n  r2: 0.75\n",
+         {3.5, 2.5},
+         "'Linear Regression' and 'Random Forest'"},
+        {"Markdown", "mse", "# Adam\nmse 0.5\n# SGD\nmse 0.75\n", {0.5, 0.75}, "'Adam' and 'SGD'"},
+        {"fields",
+         "accuracy",
+         "Dataset: iris\n  accuracy: 0.5\nDataset: wine\n  accuracy: 0.75\n",
+         {0.5, 0.75},
+         "'wine'"},
+        {"epochs of several models",
+         "acc",
+         "== A ==\nepoch 1 acc 0.5\nepoch 2 acc 0.75\n== B ==\nepoch 1 acc 0.25\nepoch 2 acc 0.5\n",
+         {0.5, 0.75, 0.25, 0.5},
+         "'A' and 'B'"},
+        {"seeds", "accuracy", "Seed: 0\naccuracy: 0.5\nSeed: 1\naccuracy: 0.75\n", {0.5, 0.75}, "several seeds"},
+        {"seeds in fields", "accuracy", "seed=0 accuracy=0.5\nseed=1 accuracy=0.75\n", {0.5, 0.75}, "several seeds"},
+        {"OGB",
+         "Final_Test",
+         "Run 01:\n  Final Train: 79.5\n   Final Test: 71.5\nRun 02:\n  Final Train: 78.5\n   Final Test: 70.5\n",
+         {71.5, 70.5},
+         "several runs"},
+        {"thresholds", "f1", "threshold 0.25 f1 0.5\nthreshold 0.5 f1 0.75\n", {0.5, 0.75}, "several thresholds"},
+    });
+}
+
+TEST(Strangers, ResultsWhoseLinesEndWithTheirModelOrFileAreTold) {
+    expect_read({
+        {"scikit-learn's voting example",
+         "Accuracy",
+         "Accuracy: 0.95 (+/- 0.04) [Logistic Regression]\nAccuracy: 0.94 (+/- 0.04) [Random Forest]\n",
+         {0.95, 0.94},
+         "'Logistic Regression' and 'Random Forest'"},
+        {"Kaldi",
+         "WER",
+         "%WER 12.5 [ 1250 / 10000, 100 ins, 200 del, 950 sub ] exp/tri3/decode/wer_11_0.0\n"
+         "%WER 11.5 [ 1150 / 10000, 110 ins, 190 del, 850 sub ] exp/tri4/decode/wer_12_0.0\n",
+         {12.5, 11.5},
+         "exp/tri4"},
+        {"Kaldi, one system",
+         "WER",
+         "%WER 12.5 [ 1250 / 10000, 100 ins, 200 del, 950 sub ] exp/tri3/decode/wer_11_0.0\n",
+         {12.5}},
+        {"states", "acc", "acc: 0.5 improved\nacc: 0.25 not improved\nacc: 0.75 new best\n", {0.5, 0.25, 0.75}},
+        {"checkpoints", "acc", "acc: 0.5 saved to out/run/a\nacc: 0.75 saved to out/run/b\n", {0.5, 0.75}},
+        {"epochs", "acc", "epoch 1 acc 0.5 (a)\nepoch 2 acc 0.75 (b)\n", {0.5, 0.75}},
+    });
+}
+
+TEST(Strangers, RowsOfATableOfSettingsAreTold) {
+    expect_read({
+        {"caret",
+         "Accuracy",
+         "Resampling results across tuning parameters:\n\n  mtry  Accuracy   Kappa\n  2     0.75       0.93 \n"
+         "  3     0.5        0.94 \n",
+         {0.75, 0.5},
+         "'mtry 2' and 'mtry 3'"},
+        {"fastai",
+         "accuracy",
+         "epoch     train_loss  accuracy\n0         0.5         0.75\n1         0.25        0.5\n",
+         {0.75, 0.5}},
+        {"evolution", "max", "gen\tnevals\tavg\tmax\n0\t10\t0.5\t0.75\n1\t10\t0.5\t1.5\n", {0.75, 1.5}},
+        {"losses alone", "loss", "loss  acc\n0.5   0.25\n0.75  0.5\n", {0.5, 0.75}},
+    });
+}
+
+TEST(Strangers, HeadingsOfOneTrainingAreNotTold) {
+    expect_read({
+        {"epochs", "rmse", "=== Epoch 1 ===\nrmse: 3.5\n=== Epoch 2 ===\nrmse: 2.5\n", {3.5, 2.5}},
+        {"states",
+         "loss",
+         "Starting\nloss: 0.5\nImproved\nloss: 0.25\nCheckpoint saved\nloss: 0.125\n",
+         {0.5, 0.25, 0.125}},
+        {"the same heading", "loss", "Model: net\nloss: 0.5\nModel: net\nloss: 0.25\n", {0.5, 0.25}},
+        {"stages", "acc", "== Head ==\nepoch 1 acc 0.5\n== All layers ==\nepoch 2 acc 0.75\n", {0.5, 0.75}},
+        {"samples of text",
+         "val_loss",
+         "step 1: val_loss 0.5\nROMEO:\nO\nJULIET:\nstep 2: val_loss 0.25\n",
+         {0.5, 0.25}},
+        {"Flux",
+         "test_acc",
+         "[ Info: Dataset MNIST\n┌ Info: epoch 1\n│   train_acc = 0.5\n└   test_acc = 0.75\n┌ Info: epoch 2\n"
+         "│   train_acc = 0.75\n└   test_acc = 0.5\n",
+         {0.75, 0.5}},
+    });
+}
+
+TEST(Strangers, TheBestModelEvaluatedAtTheEndIsNoStep) {
+    const std::string header =
+        "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95)\n";
+    expect_read({
+        {"YOLOv8",
+         "mAP50-95",
+         header + "                   all        128        929       0.64      0.537      0.605      0.25\n" + header +
+             "                   all        128        929       0.65      0.547      0.615      0.5\n"
+             "2 epochs completed in 0.003 hours.\nValidating runs/detect/train/weights/best.pt...\n" +
+             header + "                   all        128        929       0.65      0.547      0.615      0.5\n",
+         {0.25, 0.5}},
+        {"a resumed training", "acc", "Loading best.pt\nepoch 3 acc 0.5\nepoch 4 acc 0.75\n", {0.5, 0.75}},
+    });
+}
+
+TEST(Strangers, BarsWhoseRateIsOfEpochsCountEpochs) {
+    expect_read({
+        {"PyKEEN",
+         "loss",
+         "Training:   0%|          | 0/2 [00:00<?, ?epoch/s]\rTraining:  50%|#####     | 1/2 [00:01<00:01,  "
+         "1.0s/epoch, "
+         "loss=1.5]\rTraining: 100%|##########| 2/2 [00:02<00:00,  1.0s/epoch, loss=0.75]\n",
+         {1.5, 0.75}},
+        {"PyKEEN, values before the next count",
+         "loss",
+         "Training:   0%|          | 0/2 [00:01<?, ?epoch/s, loss=1.5]\rTraining:  50%|#####     | 1/2 [00:01<00:01,  "
+         "1.0s/epoch, loss=1.5]\rTraining:  50%|#####     | 1/2 [00:02<00:00,  1.0s/epoch, loss=0.75]\rTraining: "
+         "100%|##########| 2/2 [00:02<00:00,  1.0s/epoch, loss=0.75]\n",
+         {1.5, 0.75}},
+        {"Keras, which tells the time of an epoch",
+         "loss",
+         "Epoch 1/2\n32/32 - 2s - loss: 0.5 - 2s/epoch - 60ms/step\nEpoch 2/2\n32/32 - 1s - loss: 0.25 - 1s/epoch\n",
+         {0.5, 0.25}},
+    });
+}
+
+TEST(Strangers, BarsOfTrainingAndTestUnderOneNameAreTold) {
+    expect_read({{"CIFAR",
+                  "Acc",
+                  "Epoch: 0\n [=====>....]  Acc: 30.1% (301/1000)\n [=========>]  Acc: 45.5% (22750/50000)\n"
+                  " [=========>]  Acc: 55.5% (5550/10000)\n",
+                  {45.5, 55.5},
+                  "several lines"}});
+}
+
+}  // namespace
+}  // namespace hpo::script
