@@ -117,7 +117,7 @@ budget: {{trials: 1, epochs: 1}}
         self.assertIn(f"\n#   {data}/x.csv\n", self.export(*more, f"work:{self.folder}/runs"))
         self.assertNotIn("x.csv", self.export(*more, f"work:{self.folder}"))
         self.study(native.format(data="{format: idx, path: fashion-mnist}"))
-        self.assert_mentions(self.export(*more, f"work:{self.folder}"), "data set fashion-mnist")
+        self.assert_mentions(self.export(*more, f"work:{self.folder}"), "data", "set fashion-mnist")
 
     def test_what_is_missing_or_wrong_is_told_with_the_cure(self):
         self.write()

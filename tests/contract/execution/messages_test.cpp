@@ -91,7 +91,7 @@ TEST(Words, AnUnfinishedLineAtTheEndIsToldBeforeTheEnd) {
     harness.launch(0);
     harness.next<Ready>(0);
     harness.run_trial(0, "cut@1");
-    EXPECT_EQ(harness.next<MalformedLines>(0).example, "an unfinished line at the end");
+    EXPECT_THAT(harness.next<MalformedLines>(0).example, Mentions("unfinished", "end"));
     EXPECT_EQ(harness.next<Exited>(0).code, 0);
 }
 
@@ -126,8 +126,7 @@ TEST(Words, AWrongTokenIsTurnedAwayAndTheWorkerNeverReady) {
 TEST(Words, AnotherVersionOfTheProtocolEndsTheWorkerWithThatCause) {
     ExecutorHarness harness;
     harness.launch(0, "version=99");
-    EXPECT_EQ(harness.next<Exited>(0).cause,
-              "it speaks version 99 of the protocol; this hpo speaks 1 to 2, so use the client that comes with it");
+    EXPECT_THAT(harness.next<Exited>(0).cause, MentionsInOrder("version 99", "hpo", "1 to 2", "client"));
     EXPECT_EQ(harness.count<Ready>(0), 0U);
 }
 
@@ -151,7 +150,7 @@ TEST(Words, AWorkerThatNeverReadsIsKilledWhenItsQueueIsFull) {
     EXPECT_LT(resident_bytes() - before, quarantine_bytes + (32 << 20));
     const auto exited = harness.next<Exited>(0);
     EXPECT_EQ(exited.signal, SIGKILL);
-    EXPECT_EQ(exited.cause, "it did not read its messages");
+    EXPECT_THAT(exited.cause, Mentions("not read", "messages"));
 }
 
 /// Returns the longest time from a well-behaved worker's report to its answer while `other` ran as worker 0.

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/contract/worker/fused_trials.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/split.hpp"
 #include "worker/models/registry.hpp"
@@ -65,8 +66,7 @@ TEST_P(BatchNormTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {
         const Params params = batch_norm_params({{"accumulation", std::int64_t{2}}});
         const auto answer = answer_plan({1, params, 1, 5, true}, worker.context);
         ASSERT_EQ(answer.error, "");
-        EXPECT_THAT(answer.data,
-                    ::testing::Contains("batch norm: a batch of 64 samples is normalised in 4 ghost batches of 16"));
+        EXPECT_THAT(answer.data, ::testing::Contains(MentionsInOrder("norm: ", "64 samples", "4 ghost", "16")));
         FakeHost host;
         ASSERT_EQ(run_trial(small_run(params, 1), worker.context, host).outcome, Outcome::complete) << host.logged;
         EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes()));
@@ -102,13 +102,12 @@ TEST(BatchNormTrial, MicroBatchesHaveWholeGhostBatches) {
     EXPECT_EQ(plan(4, 0)->pace.micro_batches, 4);
     EXPECT_EQ(plan(1, 17)->pace.micro_batch, 32);  // where memory runs short
     EXPECT_EQ(plan(1, 1)->pace.micro_batch, 16);
-    EXPECT_EQ(
-        plan(5, 0).error().message,
-        "training.accumulation: 5 micro-batches of a batch of 64 would divide the 16 samples that model.norm: batch "
-        "takes together: use a smaller model.ghost_batch, or another norm");
+    EXPECT_THAT(plan(5, 0).error().message,
+                MentionsInOrder("training.accumulation: ", "5 micro-batches", "64", "16 samples", "model.norm: batch",
+                                "model.ghost_batch", "another"));
     configuration = *read_configuration(batch_norm_params({{"batch_size", std::int64_t{1}}}));
-    EXPECT_EQ(plan(1, 0).error().message,
-              "training.batch_size: model.norm: batch needs at least 2 samples: use another norm");
+    EXPECT_THAT(plan(1, 0).error().message,
+                Mentions("training.batch_size: model.norm: batch", "at least 2", "another"));
 }
 
 TEST(BatchNormTrial, APausedTrialGoesOnToTheSameBits) {
@@ -154,9 +153,10 @@ TEST(BatchNormTrial, NormsOfOtherModelsAreRefused) {
         return made ? "" : made.error().message;
     };
     EXPECT_EQ(error("mlp", "batch"), "");
-    EXPECT_EQ(error("mlp", "group"), "model.norm: group is for type: cnn: use layer, batch or none");
-    EXPECT_EQ(error("mlp", "rms"), "model.norm: rms is for type: transformer: use layer, batch or none");
-    EXPECT_EQ(error("transformer", "batch"), "model.norm: batch is not for type: transformer: use layer or rms");
+    EXPECT_THAT(error("mlp", "group"), MentionsInOrder("model.norm: group", "type: cnn", "layer, batch", "none"));
+    EXPECT_THAT(error("mlp", "rms"), MentionsInOrder("model.norm: rms", "type: transformer", "layer, batch", "none"));
+    EXPECT_THAT(error("transformer", "batch"),
+                MentionsInOrder("model.norm: batch", "not for", "type: transformer", "layer", "rms"));
 }
 
 }  // namespace

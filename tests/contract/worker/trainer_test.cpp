@@ -278,9 +278,8 @@ TEST(Plan, RefusesToAugmentWhatIsNoImage) {
     const auto error_of = [&](const Params& changes) {
         return answer_plan({1, test::with(test::small_params(), changes), 1, 5}, worker.context).error;
     };
-    EXPECT_EQ(error_of({{"augment_flip", true}}), "training.augment_flip: the data's samples are no images");
-    EXPECT_EQ(error_of({{"augment_shift", std::int64_t{2}}}),
-              "training.augment_shift: the data's samples are no images");
+    EXPECT_THAT(error_of({{"augment_flip", true}}), Mentions("training.augment_flip: ", "no images"));
+    EXPECT_THAT(error_of({{"augment_shift", std::int64_t{2}}}), Mentions("training.augment_shift: ", "no images"));
     if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
         GTEST_SKIP() << "apt install dataset-fashion-mnist";
     const Params images{{"format", std::string("idx")}, {"path", std::string("fashion-mnist")}};

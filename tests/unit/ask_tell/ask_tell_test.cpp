@@ -341,12 +341,10 @@ TEST(AskTell, StepsMustIncreaseAndEndWithTheBudget) {
     AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     hpo.report(1, 3, 0.5);
-    EXPECT_EQ(hpo.report(1, 3, 0.4)["error"],
-              "report: step 3 of trial 1 is not after step 3, the last one that it has reported: "
-              "report all metrics of a step together");
-    EXPECT_EQ(hpo.report(1, 2, 0.4)["error"],
-              "report: step 2 of trial 1 is not after step 3, the last one that it has reported: "
-              "report all metrics of a step together");
+    EXPECT_THAT(hpo.report(1, 3, 0.4)["error"],
+                MentionsInOrder("report: step 3", "trial 1", "not after", "step 3,", "together"));
+    EXPECT_THAT(hpo.report(1, 2, 0.4)["error"],
+                MentionsInOrder("report: step 2", "trial 1", "not after", "step 3,", "together"));
     EXPECT_THAT(hpo.report(1, 0, 0.4)["error"], Mentions("1 to 9"));
     EXPECT_THAT(hpo.report(1, 10, 0.4)["error"], Mentions("1 to 9"));
     EXPECT_EQ(hpo.trial(1).value, 0.5);
@@ -374,7 +372,7 @@ TEST(AskTell, AsksBeyondTheBudgetGiveTheReason) {
     const json both = hpo(R"({"ask": 5})");
     EXPECT_EQ(both["trials"].size(), 2U);
     EXPECT_EQ(both["done"], false);
-    EXPECT_EQ(both["reason"], "2 trials have not ended; no new one starts: budget.trials is 2");
+    EXPECT_THAT(both["reason"], MentionsInOrder("2 trials", "not ended", "no new", "budget.trials", "2"));
     EXPECT_TRUE(hpo.ask(1).empty());
     hpo.tell(1, 1);
     hpo.tell(2, 2);
@@ -520,7 +518,7 @@ TEST(AskTell, ATrialThatWasStoredButNotReturnedIsOfferedAgain) {
     }
     store.fail_from = 1000;
     AskTellSession hpo(study, store);
-    EXPECT_EQ(hpo.tell(1, 1)["error"], "tell: trial 1 has not been given out: ask for it");
+    EXPECT_THAT(hpo.tell(1, 1)["error"], Mentions("tell: trial 1", "not been", "given", "ask"));
     EXPECT_EQ(hpo.ask(1)[0]["trial"], 1);
 }
 

@@ -71,8 +71,8 @@ TEST(Addresses, OthersAreRefusedWithTheCure) {
     for (const char* wrong : {"", "local:0", "local:x", "local:1000", "ssh:", "ssh:-oProxyCommand=x", "ssh:a,a",
                               "ssh:a b", "k8s:x", "slurm:3"})
         EXPECT_FALSE(addresses_of(wrong, "/bin/hpo", variables({}))) << wrong;
-    EXPECT_EQ(addresses_of("slrum", "/bin/hpo", variables({})).error().message,
-              "--on slrum: trials run on slurm, ssh:HOST,HOST, local:2, local or join; did you mean slurm?");
+    EXPECT_THAT(addresses_of("slrum", "/bin/hpo", variables({})).error().message,
+                Mentions("--on slrum: ", "slurm, ssh:HOST,HOST, local:2, local", "join", "slurm?"));
     for (const char* on : {"join,local", "ssh:a,join"})
         EXPECT_THAT(addresses_of(on, "/bin/hpo", variables({})).error().message, Mentions("join", "alone"));
 }

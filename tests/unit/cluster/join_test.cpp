@@ -22,7 +22,9 @@
 namespace hpo::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Host given(const char* name, Host::State state, const char* reason = "") {
     Host host;
@@ -168,7 +170,7 @@ TEST(JoinFile, RefusesTextsOfOthers) {
     wrong = example();
     wrong.port = 0;
     EXPECT_THAT(says(wrong), Mentions("'port'", "1 to 65535"));
-    EXPECT_EQ(parse_join_file("key: 1").error().message, "it is no JSON");
+    EXPECT_THAT(parse_join_file("key: 1").error().message, Mentions("no JSON"));
     EXPECT_EQ(parse_join_file("[]").error().message, "no \"study\"");
     EXPECT_FALSE(parse_join_file(std::string(70'000, ' ')));
 }
@@ -246,28 +248,27 @@ std::string left_text(int child, const std::optional<Farewell>& farewell, int st
 }
 
 TEST(HowLeft, TellsHowTheSessionEnded) {
-    EXPECT_EQ(left_text(0, Farewell{SessionEnd::finished, "trial budget reached"}, 0),
-              "phase1 has ended: trial budget reached");
-    EXPECT_EQ(left_text(0, Farewell{SessionEnd::interrupted, "interrupted"}, 0),
-              "phase1 was interrupted; when hpo run goes on with it, hpo agent --join f joins it again");
-    EXPECT_EQ(left_text(0, Farewell{SessionEnd::interrupted, "stopped by hpo stop"}, 0),
-              "phase1 was interrupted: stopped by hpo stop; when hpo run goes on with it, hpo agent --join f joins it "
-              "again");
+    EXPECT_THAT(left_text(0, Farewell{SessionEnd::finished, "trial budget reached"}, 0),
+                MentionsInOrder("phase1", "ended: ", "trial budget reached"));
+    EXPECT_THAT(left_text(0, Farewell{SessionEnd::interrupted, "interrupted"}, 0),
+                AllOf(MentionsInOrder("phase1", "interrupted", "hpo run", "hpo agent --join f"),
+                      Not(HasSubstr(": interrupted"))));
+    EXPECT_THAT(left_text(0, Farewell{SessionEnd::interrupted, "stopped by hpo stop"}, 0),
+                MentionsInOrder("phase1", "interrupted: ", "stopped by hpo stop", "hpo run", "hpo agent --join f"));
     EXPECT_EQ(left_text(0, Farewell{SessionEnd::failed, "the disk is full"}, 1), "phase1 has failed: the disk is full");
     EXPECT_THAT(left_text(0, Farewell{}, 1), HasSubstr("agent"));
 }
 
 TEST(HowLeft, TellsThatTheOrchestratorWasSilentAlsoIfItIsBackBeforeTheAgentHasEnded) {
     for (const auto& farewell : {std::optional<Farewell>(), std::optional(Farewell{})})
-        EXPECT_EQ(left_text(with_status(agent_heard_nothing), farewell, 1),
-                  "the orchestrator of phase1 was silent for 25 s, so that this agent has ended; where it goes on, hpo "
-                  "agent --join f joins it again");
+        EXPECT_THAT(left_text(with_status(agent_heard_nothing), farewell, 1),
+                    MentionsInOrder("phase1", "silent", "25 s", "hpo agent --join f"));
 }
 
 TEST(HowLeft, SaysNoMoreThanTheUserDoesNotKnow) {
     EXPECT_EQ(left_text(with_status(1), std::nullopt, 1), "") << "the agent has said why";
     EXPECT_EQ(how_left("phase1", 0, SIGINT, std::nullopt, ""), HowLeft{}) << "the user has asked for it";
-    EXPECT_EQ(left_text(SIGKILL, std::nullopt, 1), "its agent died of SIGKILL");
+    EXPECT_THAT(left_text(SIGKILL, std::nullopt, 1), Mentions("agent", "SIGKILL"));
     EXPECT_THAT(left_text(0, std::nullopt, 1), Mentions("asked", "phase1"));
 }
 
@@ -315,9 +316,9 @@ TEST(Refusals, AreToldAtOnceAndThenOnceAMinute) {
     EXPECT_FALSE(refusals.add(begin + 1s, "second"));
     EXPECT_FALSE(refusals.add(begin + 2s, "third"));
     EXPECT_FALSE(refusals.due(begin + 59s));
-    EXPECT_EQ(refusals.due(begin + 60s), "third (and 1 more in the last minute)");
+    EXPECT_THAT(refusals.due(begin + 60s), ::testing::Optional(MentionsInOrder("third", "1 more", "minute")));
     EXPECT_FALSE(refusals.add(begin + 61s, "fourth"));
-    EXPECT_EQ(refusals.add(begin + 130s, "fifth"), "fifth (and 1 more in the last minute)");
+    EXPECT_THAT(refusals.add(begin + 130s, "fifth"), ::testing::Optional(MentionsInOrder("fifth", "1 more", "minute")));
 }
 
 }  // namespace

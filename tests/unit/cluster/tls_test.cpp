@@ -7,6 +7,8 @@
 
 #include <boost/asio/ssl/error.hpp>
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::cluster {
 namespace {
 
@@ -19,7 +21,7 @@ TEST(TlsRefusal, OfTheKeyIsToldByEitherAlertOfAServer) {
     for (const int alert : {SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER, SSL_R_TLSV1_ALERT_DECRYPT_ERROR}) {
         const TlsRefusal refusal = refused(TlsRole::client, alert);
         EXPECT_TRUE(refusal.other_key);
-        EXPECT_EQ(refusal.why, "the server there refuses the key of the join file");
+        EXPECT_THAT(refusal.why, Mentions("refuses", "key"));
         EXPECT_FALSE(refused(TlsRole::server, alert).other_key);
     }
     EXPECT_TRUE(refused(TlsRole::server, SSL_R_BINDER_DOES_NOT_VERIFY).other_key);

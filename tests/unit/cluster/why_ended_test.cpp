@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::cluster {
 namespace {
 
@@ -22,16 +24,15 @@ TEST(WhyEnded, TellsTheLastLineOfSshWithTheCure) {
 }
 
 TEST(WhyEnded, TellsThatThereIsNoHpo) {
-    EXPECT_EQ(why_ended("ssh", exited(127), "sh: 1: exec: hpo: not found"),
-              "hpo cannot be started there, neither under the path that it has here nor by PATH: sh: 1: exec: hpo: not "
-              "found; install it there");
+    EXPECT_THAT(why_ended("ssh", exited(127), "sh: 1: exec: hpo: not found"),
+                Mentions("neither", "PATH: sh: 1: exec: hpo: not found", "install"));
 }
 
 TEST(WhyEnded, TellsStatusAndSignalOfOthers) {
     EXPECT_EQ(why_ended("srun", exited(1), "srun: error: node down"),
               "its agent exited with status 1: srun: error: node down");
-    EXPECT_EQ(why_ended("srun", exited(agent_heard_nothing), ""), "its agent heard nothing from here for 25 s");
-    EXPECT_EQ(why_ended("/usr/bin/hpo", 9, ""), "its agent died of signal 9");
+    EXPECT_THAT(why_ended("srun", exited(agent_heard_nothing), ""), Mentions("agent", "nothing", "25 s"));
+    EXPECT_THAT(why_ended("/usr/bin/hpo", 9, ""), Mentions("agent", "signal 9"));
     EXPECT_EQ(why_ended("ssh", exited(0), ""), "its agent ended");
 }
 

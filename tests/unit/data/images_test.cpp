@@ -230,12 +230,11 @@ TEST_F(Images, FoldersAreClassesAndAFolderTestTests) {
     EXPECT_THAT(pixels[1], ElementsAre(77));
     EXPECT_THAT(labels[1], ElementsAre(1));
     EXPECT_EQ(nlohmann::json::parse(facts->encoding)["target"]["classes"], (std::vector<std::string>{"cat", "dog"}));
-    EXPECT_THAT(*explain_data(data),
-                ElementsAre("13 images of 2 x 2",
-                            "11 images train, 1 validate, at random, with equal proportions of "
-                            "classes; 1 test, those of the folder test",
-                            "target: the folder, 2 classes: cat (6, 50 %), dog (6, 50 %)",
-                            "warning: no image (*.png, *.jpg) is in the folder: bird", "left out: 1 other file"));
+    EXPECT_THAT(
+        *explain_data(data),
+        ElementsAre("13 images of 2 x 2", MentionsInOrder("11 images", "1 validate", "classes", "1 test", "test"),
+                    "target: the folder, 2 classes: cat (6, 50 %), dog (6, 50 %)",
+                    Mentions("warning: ", "no image", "*.png, *.jpg", "folder: bird"), "left out: 1 other file"));
 }
 
 TEST_F(Images, AColouredImageMakesAllOfThemColoured) {

@@ -178,8 +178,7 @@ TEST_F(Arrays, ImagesAndLabelsOfAnArchiveAreFoundByTheNamesThatKerasUses) {
     EXPECT_THAT(loaded.classes[1], ElementsAre(1, 2));
     EXPECT_THAT(*explain_data(config),
                 ElementsAre("features: x_train (6, 2, 3) uint8, which are images of 2 x 3",
-                            "5 samples train, 1 validate, at random, with equal proportions of classes; 2 test: x_test "
-                            "(2, 2, 3) uint8",
+                            MentionsInOrder("5 samples", "1 validate", "proportions", "2 test: x_test (2, 2, 3) uint8"),
                             "target: y_train (6,) uint8, 3 classes: 3 (2, 33.3 %), 5 (2, 33.3 %), 9 (2, 33.3 %)"));
 }
 
@@ -195,13 +194,11 @@ TEST_F(Arrays, ColumnsThatAreTheSameOrGiveTheTargetAwayAreWarnedOf) {
     const auto lines = explain_data(config);
     ASSERT_TRUE(lines) << lines.error().message;
     ASSERT_EQ(lines->size(), 7U);
-    EXPECT_THAT(
-        std::vector<std::string>(lines->begin() + 3, lines->end()),
-        ElementsAre("warning: column 1 of the features has the same value in every sample",
-                    "warning: column 2 of the features equals the target in every sample: a leak?",
-                    "warning: the target follows from column 3 of the features alone, in every sample: a leak?",
-                    "warning: with fewer than 3 samples, not in each of the training, validation and test parts: "
-                    "2 (1)"));
+    EXPECT_THAT(std::vector<std::string>(lines->begin() + 3, lines->end()),
+                ElementsAre(MentionsInOrder("warning: column 1", "same", "every"),
+                            MentionsInOrder("warning: column 2", "equals", "target", "leak?"),
+                            MentionsInOrder("warning: ", "target", "follows", "column 3", "alone", "leak?"),
+                            MentionsInOrder("warning: ", "fewer than 3", "2 (1)")));
 }
 
 TEST_F(Arrays, ColumnsThatEqualOneOfSeveralTargetsAreWarnedOf) {
@@ -213,12 +210,10 @@ TEST_F(Arrays, ColumnsThatEqualOneOfSeveralTargetsAreWarnedOf) {
         for (const int label : {i % 3 == 0, i % 2 == 1}) labels.push_back(static_cast<std::uint8_t>(label));
     }
     DataConfig config = archive({{"x", npy<float>({40, 3}, features)}, {"y", npy<float>({40, 2}, numbers)}});
-    EXPECT_EQ(explain_data(config)->back(),
-              "warning: column 2 of the features equals a target in every sample: a leak?");
+    EXPECT_THAT(explain_data(config)->back(), MentionsInOrder("warning: column 2", "equals", "target", "leak?"));
     config = archive({{"x", npy<float>({40, 3}, features)}, {"y", npy<std::uint8_t>({40, 2}, labels)}});
     config.task = Task::multi_label;
-    EXPECT_EQ(explain_data(config)->back(),
-              "warning: column 1 of the features equals a target in every sample: a leak?");
+    EXPECT_THAT(explain_data(config)->back(), MentionsInOrder("warning: column 1", "equals", "target", "leak?"));
 }
 
 TEST_F(Arrays, ClassesThatNoSampleTrainsAreTold) {

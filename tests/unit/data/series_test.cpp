@@ -180,7 +180,7 @@ TEST_F(SeriesData, TheValueBeforeTakesThePlaceOfAMissingOne) {
     EXPECT_EQ(first[2 * 3], first[2 * 2]);
     EXPECT_EQ(first[2 * 4], first[2 * 2]);
     EXPECT_LT(first[2 * 1], first[2 * 2]);
-    EXPECT_THAT(*explain_data(data), Contains("replaced by the value before: x (3 missing)"));
+    EXPECT_THAT(*explain_data(data), Contains(Mentions("replaced", "before: x (3 missing)")));
 }
 
 TEST_F(SeriesData, WhatWasUnderstoodIsTold) {
@@ -188,14 +188,11 @@ TEST_F(SeriesData, WhatWasUnderstoodIsTold) {
     for (int i = 0; i < 1000; ++i) text += std::to_string(i) + "h," + std::to_string(i % 50) + ",3\n";
     DataConfig data = config(text, 60);
     data.ignore = "hour";
-    EXPECT_THAT(
-        *explain_data(data),
-        ElementsAre(
-            "1,000 rows in the order of time; a window has 60 rows x 2 features, and the next one begins 1 row later",
-            "664 windows train, later ones validate (74) and test (82); 60 windows are left out between two parts, so "
-            "that no row is in both",
-            "target: y (0 to 49), in the row after a window", "features: y, z", "left out: hour",
-            "warning: column z has the same value in every row"));
+    EXPECT_THAT(*explain_data(data),
+                ElementsAre(MentionsInOrder("1,000 rows", "60 rows x 2 features", "1 row"),
+                            MentionsInOrder("664 windows", "validate (74)", "test (82)", "60 windows"),
+                            Mentions("target: y (0 to 49)", "after"), "features: y, z", "left out: hour",
+                            Mentions("warning: column z", "same", "every")));
 }
 
 TEST_F(SeriesData, RowsThatAreNotInTheOrderOfTheirDatesAreWarnedOf) {
@@ -209,10 +206,10 @@ TEST_F(SeriesData, RowsThatAreNotInTheOrderOfTheirDatesAreWarnedOf) {
         data.ignore = "day";
         return *explain_data(data);
     };
-    EXPECT_THAT(series(7), Contains("warning: the rows are not in the order of time: line 9: \"2024-01-15\" follows "
-                                    "\"2024-01-16\" in column day"));
+    EXPECT_THAT(series(7), Contains(MentionsInOrder("warning: ", "line 9: \"2024-01-15\"", "follows", "\"2024-01-16\"",
+                                                    "column", "day")));
     EXPECT_THAT(series(-1), ::testing::Not(Contains(HasSubstr("2024-01-"))));
-    EXPECT_THAT(series(-1), Contains("warning: column z has no value in any row: data.ignore leaves it out"));
+    EXPECT_THAT(series(-1), Contains(Mentions("warning: column z", "no value", "data.ignore")));
 }
 
 TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
@@ -223,8 +220,7 @@ TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
         const auto shape = describe_data(data);
         return shape ? "" : shape.error().message;
     };
-    EXPECT_EQ(message(50, 60, 1, 1),
-              "data.window: a window of 60 rows and a horizon of 1 are 61 rows, and the series has only 50");
+    EXPECT_THAT(message(50, 60, 1, 1), MentionsInOrder("data.window: ", "60 rows", "1", "61 rows", "50"));
     EXPECT_THAT(message(100, 60, 1, 1), Mentions("at least 183"));
     EXPECT_THAT(message(182, 60, 1, 1), Mentions("at least 183"));
     EXPECT_EQ(message(183, 60, 1, 1), "");
@@ -317,10 +313,9 @@ TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
         const auto lines = explain_data(data);
         return lines ? lines->back() : lines.error().message;
     };
-    EXPECT_EQ(message(text, "y"), "warning: no window to train on has the class: 10");
-    EXPECT_EQ(message(late, "y"),
-              "data.target: all 87 windows to train on have the class \"0\", from which no other one can be told: use "
-              "more rows, or smaller parts for data.test and data.validation");
+    EXPECT_THAT(message(text, "y"), Mentions("warning: ", "no window", ": 10"));
+    EXPECT_THAT(message(late, "y"),
+                MentionsInOrder("data.target: ", "87 windows", "\"0\"", "data.test", "data.validation"));
     EXPECT_THAT(message(names, "y"), Mentions("\"7.5\""));
     EXPECT_THAT(message(one, "y"), Mentions("\"1\"", "nothing"));
     EXPECT_THAT(message(alone, "y"), HasSubstr("other"));

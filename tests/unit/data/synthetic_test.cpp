@@ -56,9 +56,8 @@ TEST(SyntheticTokens, HaveTheShapeThatIsDescribed) {
     EXPECT_EQ(tokens.samples[0].size(), 400U * 20);
     EXPECT_EQ(tokens.samples[1].size(), 100U * 20);
     EXPECT_EQ(tokens.targets[1].size(), 100U * 20);
-    EXPECT_EQ(explain_data(token_config())->front(),
-              "400 samples to train and validate on, 100 to test; sequences of 20 tokens out of 11; the target of each "
-              "step is the next token");
+    EXPECT_THAT(explain_data(token_config())->front(),
+                MentionsInOrder("400 samples", "100", "20 tokens", "11", "next"));
 }
 
 TEST(SyntheticTokens, TargetsAreTheNextTokensAndMostFollowFromTheTokenBeforeTheLast) {

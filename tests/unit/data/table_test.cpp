@@ -230,9 +230,9 @@ TEST_F(Tables, OneClassAloneIsNotTrainedOn) {
     EXPECT_TRUE(describe_data(data));
     data.split = SplitKind::time;
     data.validation = 0.1;
-    EXPECT_EQ(describe_data(data).error().message,
-              "data.split: all 65 rows to train on have the class \"a\", from which no other one can be told: use "
-              "data.split: stratified, or if order matters, smaller parts for data.test and data.validation");
+    EXPECT_THAT(
+        describe_data(data).error().message,
+        MentionsInOrder("data.split: ", "65 rows", "\"a\"", "data.split: stratified", "data.test", "data.validation"));
     data.split = SplitKind::random;
     data.test = 0.9;
     data.validation = 0.8;
@@ -337,8 +337,7 @@ TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
     const auto lines = explain_data(config(text, "y"));
     ASSERT_TRUE(lines) << lines.error().message;
     EXPECT_THAT(*lines, Contains("1,200 rows, 5 columns, which become 8 features"));
-    EXPECT_THAT(*lines,
-                Contains("972 rows train, 108 validate, 120 test: at random, with equal proportions of classes"));
+    EXPECT_THAT(*lines, Contains(MentionsInOrder("972 rows", "108 validate", "120 test: ", "proportions")));
     EXPECT_THAT(*lines, Contains("target: y, 2 classes: 0 (800, 66.7 %), 1 (400, 33.3 %)"));
     EXPECT_THAT(*lines, Contains("numbers: n, copy"));
     EXPECT_THAT(*lines, Contains("categories: same (1 level), c (3 levels, 12 missing)"));
@@ -438,14 +437,11 @@ TEST_F(Tables, ColumnsAndClassesThatTellNothingAreWarnedOf) {
         text += ",r" + std::to_string(i) + "," + (i == 30 ? "once" : i > 54 ? "late" : i % 2 == 0 ? "a" : "b") + "\n";
     DataConfig data = config(text, "y");
     data.split = SplitKind::time;
-    EXPECT_THAT(
-        *explain_data(data),
-        AllOf(Contains("warning: column gone has no value in any row: data.ignore leaves it out"),
-              Contains("warning: column rare tells nothing, as no value is in at least 5 rows: data.ignore leaves "
-                       "it out"),
-              Contains("warning: with fewer than 3 rows, not in each of the training, validation and test parts: "
-                       "once (1)"),
-              Contains("warning: no row to train on has the class: late")));
+    EXPECT_THAT(*explain_data(data),
+                AllOf(Contains(MentionsInOrder("warning: column", "gone", "no value", "data.ignore")),
+                      Contains(MentionsInOrder("warning: column", "rare", "no value", "at least 5", "data.ignore")),
+                      Contains(MentionsInOrder("warning: ", "fewer than 3", "once (1)")),
+                      Contains(Mentions("warning: ", "no row", ": late"))));
 }
 
 TEST_F(Tables, ATargetThatDiffersInEachRowIsNoClass) {

@@ -4,6 +4,8 @@
 
 #include "tests/unit/engine/played.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::testing {
 namespace {
 
@@ -62,7 +64,7 @@ TEST_F(Searched, TriesAThirdTrialAndReturnsToTwo) {
     const auto findings = play->engine->concurrency();
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_EQ(findings[0].found.workers.number, 2);
-    EXPECT_EQ(findings[0].workers_text, "3 at once: 1.00 times the work of 2");
+    EXPECT_THAT(findings[0].workers_text, MentionsInOrder("3 at", "1.00 times", "2"));
     EXPECT_EQ(findings[0].fused_text, "");
 }
 

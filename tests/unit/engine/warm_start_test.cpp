@@ -205,10 +205,10 @@ TEST_F(WarmStart, SaysWhatKeepsItFromLearning) {
     EXPECT_EQ(message(study()), "(loaded)");
     Study elsewhere = study();
     elsewhere.space[0].low = 100000, elsewhere.space[0].high = 200000;
-    EXPECT_EQ(message(elsewhere), "warm_start: study 'old' has no ended trial that lies in this space: leave it out");
+    EXPECT_THAT(message(elsewhere), MentionsInOrder("warm_start: ", "'old'", "no ended", "space"));
     Study other = study();
     for (Dimension& dimension : other.space) dimension.name += "_other";
-    EXPECT_EQ(message(other), "warm_start: study 'old' varies none of this study's parameters: leave it out");
+    EXPECT_THAT(message(other), MentionsInOrder("warm_start: ", "'old'", "none", "parameters"));
 }
 
 }  // namespace

@@ -36,5 +36,16 @@ TEST(Mentions, TheFactsStandInOneLine) {
     EXPECT_THAT("", Not(Mentions("a")));
 }
 
+TEST(MentionsInOrder, EachFactStandsBehindTheOneBefore) {
+    EXPECT_THAT("9 of 16 GiB, at 9", MentionsInOrder("9", "16 GiB", "9"));
+    EXPECT_THAT("16 of 9 GiB", Not(MentionsInOrder("9", "16")));
+    EXPECT_THAT("step 3 is not after step 3", MentionsInOrder("step 3", "step 3"));
+    EXPECT_THAT("step 3 is not after the last", Not(MentionsInOrder("step 3", "step 3")));
+    EXPECT_THAT("val_top5 has 5 classes", MentionsInOrder("val_top5", "5"));
+    EXPECT_THAT("val_top5 has 15 classes", Not(MentionsInOrder("val_top5", "5")));
+    EXPECT_THAT("trial 1\ntrial 2", Not(MentionsInOrder("trial 1", "trial 2")));
+    EXPECT_THAT("x\ntrial 1 of 2", MentionsInOrder("1", "2"));
+}
+
 }  // namespace
 }  // namespace hpo

@@ -2,6 +2,8 @@
 
 #include "worker/models/registry.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -29,9 +31,9 @@ TEST(MakeModel, TakesWidthAndDepthOrTheirDefaultsInPlaceOfHidden) {
 TEST(MakeModel, NamesTheKeyAndWhatItMayBe) {
     EXPECT_EQ(error_of({{"activation", std::string("tanh")}}),
               "model.activation: tanh is not one of relu|gelu|silu|swiglu");
-    EXPECT_EQ(error_of({{"hidden", List{128, 0}}}),
-              "model.hidden: [128, 0] is not a list of at most 64 whole numbers from 1 to 65536");
-    EXPECT_EQ(error_of({{"width", 2.5}}), "model.width: 2.5 is not a whole number from 1 to 65536");
+    EXPECT_THAT(error_of({{"hidden", List{128, 0}}}),
+                MentionsInOrder("model.hidden: [128, 0]", "list", "at most 64", "whole", "1 to 65536"));
+    EXPECT_THAT(error_of({{"width", 2.5}}), MentionsInOrder("model.width: 2.5", "whole", "1 to 65536"));
     EXPECT_EQ(error_of({{"norm", true}}), "model.norm: true is not one of none|layer|rms|group|batch");
     EXPECT_EQ(error_of({{"type", std::string("rnn")}}),
               "model.type: rnn is not one of mlp|cnn|transformer|gru|lstm|trees");

@@ -52,7 +52,7 @@ TEST(Damage, FilesThatEndEarlyAreErrors) {
             EXPECT_NE(reading(whole.substr(0, size)), "") << size;
     }
     EXPECT_EQ(reading(""), "is no Parquet file: it has 0 bytes");
-    EXPECT_EQ(reading("PAR1PAR1PAR1"), "damaged: its footer of 827474256 bytes is longer than the file");
+    EXPECT_THAT(reading("PAR1PAR1PAR1"), Mentions("damaged: ", "footer", "827474256 bytes", "longer"));
 }
 
 // Damaged files are read up to their end only (input_of), rows come in order with a cell per column (reading), and the

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -98,7 +100,7 @@ TEST(Packing, FusableTrialsShareAWorkerWhoseMemoryTheFirstReserves) {
     EXPECT_EQ(packing.limit, "resources.slots") << "a second worker would not fit the device";
     PackingQuestion question = fusable_question(1, 6, {"a"});
     question.slots_by_default = true;
-    EXPECT_EQ(pack(question).limit, "resources.slots (auto: 6 at first, more if that pays)");
+    EXPECT_THAT(pack(question).limit, MentionsInOrder("resources.slots (auto: 6", "more"));
 }
 
 TEST(Packing, AFullWorkerIsFollowedByAnother) {
@@ -127,7 +129,7 @@ TEST(Packing, FusedTrialsAreLimitedByTheResourceThatRunsOutFirst) {
     question.parallel = 16;
     EXPECT_EQ(pack(question).limit, "resources.parallel");
     question.parallel_by_default = true;
-    EXPECT_EQ(pack(question).limit, "resources.parallel (auto: a quarter of the trials, or one a core)");
+    EXPECT_THAT(pack(question).limit, MentionsInOrder("resources.parallel (auto: ", "quarter", "core"));
 }
 
 TEST(Packing, TrialsWithDifferentFusionKeysNeedAWorkerEach) {

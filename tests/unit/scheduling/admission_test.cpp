@@ -87,9 +87,9 @@ TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndBlocks
     EXPECT_THAT(admission.launch, ElementsAre(Is(2)));
     ASSERT_EQ(admission.never.size(), 2u);
     EXPECT_EQ(admission.never[0].trial, 1);
-    EXPECT_EQ(admission.never[0].text,
-              "needs 9.000 GiB of memory, but the empty machine gives 7.000 GiB (8.000 GiB less 1.000 GiB kept free)");
-    EXPECT_EQ(admission.never[1].text, "needs 4 cores, this machine gives 2 cores");
+    EXPECT_THAT(admission.never[0].text,
+                MentionsInOrder("needs 9.000 GiB", "memory", "7.000 GiB (8.000 GiB less 1.000 GiB"));
+    EXPECT_THAT(admission.never[1].text, MentionsInOrder("needs 4 cores", "2 cores"));
 }
 
 TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOther) {
@@ -99,9 +99,9 @@ TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOthe
     EXPECT_THAT(admission.never, IsEmpty());
     ASSERT_TRUE(admission.kept_out);
     EXPECT_EQ(admission.kept_out->trial, 1);
-    EXPECT_EQ(admission.kept_out->text,
-              "needs 4.000 GiB of memory, but the machine gives 1.000 GiB (8.000 GiB less 1.000 GiB kept free and "
-              "6.000 GiB used by other programs)");
+    EXPECT_THAT(
+        admission.kept_out->text,
+        MentionsInOrder("needs 4.000 GiB", "memory", "1.000 GiB (8.000 GiB less 1.000 GiB", "6.000 GiB used", "other"));
     // The trial waits for those programs, not for the running trials.
     EXPECT_TRUE(admit(machine, std::vector{held(host(2, GiB))}, std::vector{host(1, 4 * GiB)}, {}).kept_out);
 }
@@ -191,9 +191,8 @@ TEST(Devices, ATrialTooLargeForEveryEmptyDeviceIsRefusedWithTheNumbersOfTheLarge
     const Machine machine = gpus({gpu("GPU-a", 16 * GiB, GiB), gpu("GPU-b", 24 * GiB, 2 * GiB, 20 * GiB)});
     const auto admission = admit(machine, {}, std::vector{on_gpu(1, 23 * GiB), on_gpu(2, 300 * GiB, 300 * GiB)}, {});
     ASSERT_EQ(admission.never.size(), 2u);
-    EXPECT_EQ(admission.never[0].text,
-              "needs 23.00 GiB of device memory, but the largest device, GPU-b, gives at most 22.00 GiB (24.00 GiB "
-              "less 2.000 GiB kept free)");
+    EXPECT_THAT(admission.never[0].text,
+                MentionsInOrder("needs 23.00 GiB", "device", "GPU-b", "22.00 GiB (24.00 GiB less 2.000 GiB"));
     EXPECT_THAT(admission.never[1].text, Mentions("300.0 GiB", "256.0 GiB"));
     EXPECT_THAT(admit(gpus({}), {}, std::vector{on_gpu(1, 1)}, {}).never[0].text, HasSubstr("none"));
 }
@@ -203,9 +202,9 @@ TEST(Devices, OtherProgramsOnTheDevicesMakeItWaitWithTheNumbers) {
     const auto admission = admit(machine, {}, std::vector{on_gpu(1, 20 * GiB), on_gpu(2, 15 * GiB)}, {});
     EXPECT_THAT(admission.launch, ElementsAre(Is(2, 0)));
     ASSERT_TRUE(admission.kept_out);
-    EXPECT_EQ(admission.kept_out->text,
-              "needs 20.00 GiB of device memory, but the largest device, GPU-b, gives 2.000 GiB (24.00 GiB less 2.000 "
-              "GiB kept free and 20.00 GiB used by other programs)");
+    EXPECT_THAT(admission.kept_out->text,
+                MentionsInOrder("needs 20.00 GiB", "device", "GPU-b", "2.000 GiB (24.00 GiB less 2.000 GiB",
+                                "20.00 GiB used", "other"));
 }
 
 TEST(Devices, ADeviceThatIsSetAsideGetsNoTrialAndOneThatFitsOnlyItWaits) {
@@ -215,7 +214,7 @@ TEST(Devices, ADeviceThatIsSetAsideGetsNoTrialAndOneThatFitsOnlyItWaits) {
     EXPECT_THAT(admission.launch, ElementsAre(Is(2, 0), Is(3, 0)));
     EXPECT_THAT(admission.never, IsEmpty());
     ASSERT_TRUE(admission.kept_out);
-    EXPECT_EQ(admission.kept_out->text, "needs 20.00 GiB of device memory; what it fits is set aside: GPU-b");
+    EXPECT_THAT(admission.kept_out->text, Mentions("needs 20.00 GiB", "device", "aside: GPU-b"));
 }
 
 TEST(Devices, ALargeTrialWaitsWhereTheFewestMustEndAndOtherDevicesContinue) {
@@ -297,13 +296,12 @@ TEST(SeveralDevices, AreRefusedWithTheNumbersIfThereAreFewer) {
     const auto too_many = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {});
     EXPECT_THAT(too_many.launch, IsEmpty());
     ASSERT_EQ(too_many.never.size(), 1u);
-    EXPECT_EQ(too_many.never[0].text,
-              "needs 3 devices at once (resources.trial: gpus or processes), this study may use 2");
+    EXPECT_THAT(too_many.never[0].text,
+                MentionsInOrder("needs 3 devices", "resources.trial: gpus", "processes", "use 2"));
     const auto too_large = admit(machine, {}, std::vector{on_several(1, 4 * GiB, 2)}, {});
     ASSERT_EQ(too_large.never.size(), 1u);
-    EXPECT_EQ(too_large.never[0].text,
-              "needs 2 devices at once (resources.trial: gpus or processes), this study may use 2, with 4.000 GiB of "
-              "memory for it: 1");
+    EXPECT_THAT(too_large.never[0].text,
+                MentionsInOrder("needs 2 devices", "resources.trial: gpus", "processes", "use 2", "4.000 GiB", ": 1"));
     Machine lost = machine;
     lost.accelerators[0].usable = false;
     const auto waits = admit(lost, {}, std::vector{on_several(1, GiB, 2)}, {});
@@ -341,7 +339,7 @@ TEST(Hosts, EachHasItsOwnCoresAndMemory) {
     const auto never = admit(machine, {}, std::vector{host(1, 20 * GiB), host(2, 0, 6)}, {}).never;
     ASSERT_EQ(never.size(), 2u) << "no host has as much as both together";
     EXPECT_THAT(never[0].text, Mentions("16.00 GiB"));
-    EXPECT_EQ(never[1].text, "needs 6 cores, the largest host gives 4 cores");
+    EXPECT_THAT(never[1].text, MentionsInOrder("needs 6 cores", "largest", "4 cores"));
     EXPECT_EQ(admit(machine, {}, waiting, 2).launch.size(), 2u) << "the limit of trials is that of all hosts together";
     machine.hosts[1].others = 12 * GiB;
     EXPECT_THAT(admit(machine, {}, std::vector{host(1, 6 * GiB)}, {}).launch, ElementsAre(Is(1, on_host(0))));
@@ -358,7 +356,7 @@ TEST(Hosts, NothingStartsOnOneThatCannotBeReachedAndNothingIsTooLargeBecauseOfIt
     const auto none = admit(machine, {}, std::vector{host(1, GiB)}, {});
     EXPECT_THAT(none.launch, IsEmpty());
     ASSERT_TRUE(none.kept_out);
-    EXPECT_EQ(none.kept_out->text, "needs a host, and none can be reached at the moment");
+    EXPECT_THAT(none.kept_out->text, Mentions("host", "none", "reached"));
 }
 
 TEST(Hosts, AQueueThatWaitsForBusyOnesIsServedAsSoonAsOneIsFree) {
@@ -406,8 +404,8 @@ TEST(Hosts, ATrialOnSeveralDevicesHasThemOnOneHost) {
     EXPECT_EQ(devices_of(admission.launch[1]), std::pair(1, std::vector{0}));
     const auto never = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {}).never;
     ASSERT_EQ(never.size(), 1u);
-    EXPECT_EQ(never[0].text,
-              "needs 3 devices at once (resources.trial: gpus or processes), this study may use 2 on one host");
+    EXPECT_THAT(never[0].text,
+                MentionsInOrder("needs 3 devices", "resources.trial: gpus", "processes", "use 2", "one", "host"));
 }
 
 TEST(SeveralDevices, AnEstimatedTrialHasAllItsDevicesAlone) {

@@ -1,11 +1,12 @@
 // Trials that are not paused, since their restart would take longer than their remaining steps.
 #include "orchestrator/stopping/restart.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -46,10 +47,10 @@ TEST(Restart, OfASlowScriptIsDearerThanItsRest) {
     EXPECT_NEAR(slow->cost(), 2 + 17 * 0.02, 1e-9);
     EXPECT_NEAR(slow->rest(), 33 * 0.02, 1e-9);
     EXPECT_TRUE(slow->is_dearer());
-    EXPECT_EQ(restart_text(*slow),
-              "its restart would take 2.3 s with the steps that it would repeat, its remaining 33 steps 660 ms");
+    EXPECT_THAT(restart_text(*slow), MentionsInOrder("2.3 s", "repeat", "33 steps", "660 ms"));
     const auto checkpointed = Restarts(script(50)).of(after(1, 17, 2, 0.02), true);
-    EXPECT_EQ(restart_text(*checkpointed), "its restart would take 2.0 s, its remaining 33 steps 660 ms");
+    EXPECT_THAT(restart_text(*checkpointed), ::testing::AllOf(MentionsInOrder("2.0 s", "33 steps", "660 ms"),
+                                                              ::testing::Not(::testing::HasSubstr("repeat"))));
     EXPECT_FALSE(Restarts(script(50)).of(after(1, 17, 2, 1), false)->is_dearer()) << "its steps take longer";
 }
 

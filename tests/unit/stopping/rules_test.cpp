@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/mentions.hpp"
 #include "tests/unit/stopping/curves.hpp"
 
 namespace hpo {
@@ -28,7 +29,8 @@ TEST(Plateau, StopsAfterPatienceStepsWithoutImprovement) {
     EXPECT_EQ(step, 8);
     EXPECT_EQ(verdict.action, Action::stop);
     EXPECT_EQ(verdict.rule, "plateau");
-    EXPECT_EQ(verdict.reason, "no improvement of val_accuracy by 0.001 in 3 steps (best 0.8812 at step 4)");
+    EXPECT_THAT(verdict.reason,
+                MentionsInOrder("no improvement", "val_accuracy", "0.001", "3 steps", "0.8812", "step 4"));
 }
 
 TEST(Plateau, AWindowOfOneStepComparesTheValuesThemselves) {
@@ -57,7 +59,7 @@ TEST(Plateau, MinimizesWhereTheObjectiveDoes) {
     EXPECT_EQ(feed(*falling, trial(1, {0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3}, "val_loss")).first, 0);
     const auto [step, verdict] = feed(*rising, trial(1, {0.3, 0.4, 0.5, 0.6, 0.7}, "val_loss"));
     EXPECT_EQ(step, 4);
-    EXPECT_EQ(verdict.reason, "no improvement of val_loss by 0.001 in 3 steps (best 0.3 at step 1)");
+    EXPECT_THAT(verdict.reason, MentionsInOrder("no improvement", "val_loss", "0.001", "3 steps", "0.3", "step 1"));
 }
 
 TEST(Plateau, WatchesAnotherMetricInTheDirectionItIsGiven) {
@@ -75,15 +77,15 @@ TEST(Divergence, StopsAtOnceWhereTheLossIsNotFinite) {
     auto divergence = rule("divergence");
     const auto [step, verdict] = feed(*divergence, trial(1, {2.3, std::nan("")}, "loss"));
     EXPECT_EQ(step, 2);
-    EXPECT_EQ(verdict.reason, "loss is not finite at step 2");
-    EXPECT_EQ(feed(*rule("divergence"), trial(2, {0.5, INFINITY}, "val_accuracy")).second.reason,
-              "val_accuracy is not finite at step 2");
+    EXPECT_THAT(verdict.reason, Mentions("loss", "not finite", "step 2"));
+    EXPECT_THAT(feed(*rule("divergence"), trial(2, {0.5, INFINITY}, "val_accuracy")).second.reason,
+                Mentions("val_accuracy", "not finite", "step 2"));
 }
 
 TEST(Divergence, StopsWhereTheLossStaysAboveItsFirstValue) {
     const auto [step, verdict] = feed(*rule("divergence"), trial(1, {2, 1, 4, 1, 4, 8}, "loss"));
     EXPECT_EQ(step, 6);
-    EXPECT_EQ(verdict.reason, "loss is 8 at step 6, above 1.5 times its first value (2) for 2 reports");
+    EXPECT_THAT(verdict.reason, MentionsInOrder("loss", "8", "step 6", "above 1.5", "(2)", "2 reports"));
 }
 
 TEST(Divergence, ALossThatMultipliesCloseToZeroHasNotDiverged) {
@@ -105,7 +107,7 @@ TEST(Median, StopsWhatIsWorseThanTheMedianOfTheOthersRunningAverages) {
     EXPECT_EQ(step, 0) << "its best step counts, and that was good";
     const auto [low_step, low] = feed(*median, trial(6, {0.5, 0.5, 0.5}));
     EXPECT_EQ(low_step, 1);
-    EXPECT_EQ(low.reason, "best val_accuracy 0.5 after 1 step is worse than the median 0.85 of 5 trials");
+    EXPECT_THAT(low.reason, MentionsInOrder("val_accuracy 0.5", "1 step", "worse", "median 0.85", "5 trials"));
 }
 
 TEST(Median, WaitsForEnoughOtherTrialsAtTheStep) {
@@ -119,11 +121,11 @@ TEST(Median, WaitsForEnoughOtherTrialsAtTheStep) {
 
 TEST(Asha, ATrialPausesAtARungUnlessItIsAmongTheBest) {
     auto asha = rule("asha");
-    EXPECT_EQ(asha->report(trial(1, {0.5})).reason,
-              "1st of 1 at rung 1 (1 step); none is promoted before 3 trials arrive");
+    EXPECT_THAT(asha->report(trial(1, {0.5})).reason, MentionsInOrder("1st of 1", "rung 1 (1 step); none", "3"));
     EXPECT_EQ(asha->report(trial(2, {0.6})).action, Action::pause);
     EXPECT_EQ(asha->report(trial(3, {0.7})).action, Action::go_on);
-    EXPECT_EQ(asha->report(trial(4, {0.4})).reason, "4th of 4 at rung 1 (1 step); the best one is promoted");
+    EXPECT_THAT(asha->report(trial(4, {0.4})).reason,
+                MentionsInOrder("4th of 4", "rung 1 (1 step); ", "best", " is ", "promoted"));
     EXPECT_THAT(asha->promotions(), IsEmpty()) << "the one place is taken";
 }
 
@@ -169,7 +171,8 @@ TEST(Asha, WhenNoMoreTrialsAreExpectedTheBestOfEachRungGoesOnSoThatOneReachesThe
         EXPECT_EQ(asha->report(trial(2, curve)).action, rung ? Action::pause : Action::go_on) << step;
     }
     EXPECT_THAT(asha->promotions(), IsEmpty()) << "trial 1 was second of two";
-    EXPECT_EQ(asha->verdict_on_paused(1), "2nd of 2 at rung 1 (1 step); the best one was promoted");
+    EXPECT_THAT(asha->verdict_on_paused(1),
+                MentionsInOrder("2nd of 2", "rung 1 (1 step); ", "best", " was ", "promoted"));
     EXPECT_EQ(asha->verdict_on_paused(2), "");
 }
 
@@ -185,8 +188,9 @@ TEST(Asha, NoMoreThanOneInFactorGoesOnThoughEachTrialIsBetterThanThoseBefore) {
         promote_all();
         EXPECT_EQ(gone_on, n / 3) << "after " << n;
     }
-    EXPECT_EQ(asha->report(trial(31, {0.9})).reason, "1st of 31 at rung 1 (1 step); promotion quota full");
-    EXPECT_EQ(asha->verdict_on_paused(31), "1st of 31 at rung 1 (1 step); among the best 10 when the study ended");
+    EXPECT_THAT(asha->report(trial(31, {0.9})).reason,
+                MentionsInOrder("1st of 31", "rung 1 (1 step); ", "quota", "full"));
+    EXPECT_THAT(asha->verdict_on_paused(31), MentionsInOrder("1st of 31", "rung 1 (1 step); ", "best 10", "ended"));
 
     asha->expect_trials(false);
     EXPECT_EQ(asha->promotions().front(), 31) << "the ranking is final now";
@@ -203,7 +207,8 @@ TEST(Asha, AFreePlaceIsForTheBestOfThoseThatWait) {
     asha->report(trial(2, {0.5}));
     asha->report(trial(3, {0.4}));
     EXPECT_EQ(asha->report(trial(4, {0.7})).action, Action::go_on) << "a better one waits, but there are two places";
-    EXPECT_EQ(asha->report(trial(5, {0.75})).reason, "2nd of 5 at rung 1 (1 step); promotion quota full")
+    EXPECT_THAT(asha->report(trial(5, {0.75})).reason,
+                MentionsInOrder("2nd of 5", "rung 1 (1 step); ", "quota", "full"))
         << "the last one is for trial 1";
     EXPECT_THAT(asha->promotions(), ElementsAre(1));
     asha->promoted(1);
@@ -244,7 +249,7 @@ TEST(Asha, AScriptThatReportsEveryFewStepsIsJudgedAtItsFirstReportBeyondARung) {
     sparse.curve[0].step = 2;
     sparse.curve[1].step = 5;
     EXPECT_EQ(asha->report(upto(sparse, 1)).action, Action::go_on);
-    EXPECT_EQ(asha->report(sparse).reason, "1st of 1 at rung 1 (3 steps); none is promoted before 3 trials arrive");
+    EXPECT_THAT(asha->report(sparse).reason, MentionsInOrder("1st of 1", "rung 1 (3 steps); none", "3"));
 }
 
 TEST(Asha, ABudgetThatEndsAtTheFirstRungHasNoRungs) {
@@ -296,9 +301,9 @@ TEST(Rules, ReasonsCountInEpochsForTheNativeWorkerAndInStepsForAScript) {
                 text = verdict.reason;
         return text;
     };
-    EXPECT_EQ(reason(), "no improvement of val_loss by 0.001 in 2 steps (best 0.5 at step 2)");
+    EXPECT_THAT(reason(), MentionsInOrder("no improvement", "val_loss", "0.001", "2 steps", "0.5", "step 2"));
     study.worker = NativeWorker{};
-    EXPECT_EQ(reason(), "no improvement of val_loss by 0.001 in 2 epochs (best 0.5 at epoch 2)");
+    EXPECT_THAT(reason(), MentionsInOrder("no improvement", "val_loss", "0.001", "2 epochs", "0.5", "epoch 2"));
 }
 
 TEST(Rules, TheFirstThatStopsIsNamed) {
@@ -311,7 +316,8 @@ TEST(Rules, ForwardsPromotionsAndVerdictsOnPausedTrials) {
     Rules rules = rules_of({{"plateau", {}}, {"asha", {}}});
     for (std::int64_t n = 1; n <= 3; ++n) rules.report(trial(n, {1.0 - 0.1 * static_cast<double>(n)}));
     EXPECT_THAT(rules.promotions(), ElementsAre(1));
-    EXPECT_EQ(rules.verdict_on_paused(2), "2nd of 3 at rung 1 (1 step); the best one was promoted");
+    EXPECT_THAT(rules.verdict_on_paused(2),
+                MentionsInOrder("2nd of 3", "rung 1 (1 step); ", "best", " was ", "promoted"));
     rules.promoted(1);
     EXPECT_THAT(rules.promotions(), IsEmpty());
     EXPECT_EQ(rules.report(trial(1, {0.9})).action, Action::go_on);
@@ -398,8 +404,7 @@ TEST(Within, AScriptNamesTheParameter) {
     study.stopping[0].options["within"] = std::string("depth");
     const auto unknown = Rules::make(study);
     ASSERT_FALSE(unknown);
-    EXPECT_EQ(unknown.error().message,
-              "stopping rule asha: within: \"depth\" is not a categorical parameter of the space");
+    EXPECT_THAT(unknown.error().message, MentionsInOrder("asha: within: \"depth\"", "not a", "categorical"));
 }
 
 TEST(Within, ATrialWithoutReportsLeavesNoTrace) {
@@ -417,14 +422,13 @@ TEST(Rules, RefusesUnknownRulesAndOptionsByName) {
     study.stopping = {{"annealing", {}}};
     const auto unknown = Rules::make(study);
     ASSERT_FALSE(unknown);
-    EXPECT_EQ(
-        unknown.error().message,
-        "unknown stopping rule \"annealing\"; known are plateau, divergence, median, percentile, asha, hyperband, "
-        "pasha, extrapolation");
+    EXPECT_THAT(unknown.error().message,
+                MentionsInOrder("unknown", "\"annealing\"",
+                                "plateau, divergence, median, percentile, asha, hyperband, pasha, extrapolation"));
     study.stopping = {{"asha", {{"graze", whole(1)}}}};
     const auto option = Rules::make(study);
     ASSERT_FALSE(option);
-    EXPECT_EQ(option.error().message, "stopping rule asha has no option \"graze\"");
+    EXPECT_THAT(option.error().message, MentionsInOrder("asha", "no option", "\"graze\""));
 }
 
 }  // namespace

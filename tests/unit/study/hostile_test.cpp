@@ -40,7 +40,7 @@ TEST(Hostile, DepthIsBounded) {
 }
 
 TEST(Hostile, SizeAndNumberOfValuesAreBounded) {
-    EXPECT_EQ(problem(repeated("# padding\n", 30000)), "s.yaml: larger than 256 KiB: this is not a study file");
+    EXPECT_THAT(problem(repeated("# padding\n", 30000)), MentionsInOrder("s.yaml: ", "larger", "256 KiB"));
     EXPECT_THAT(problem("study: [" + repeated("a, ", 5000) + "]"), Mentions("more than 4096 values"));
     EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}",
                         {"worker.model.hidden=[" + repeated("1,", 100) + "]"}),
@@ -66,7 +66,7 @@ TEST(Hostile, AnEmptyFileIsAnError) {
         EXPECT_THAT(first_line(problem(text)),
                     Mentions("s.yaml:", "'study'", "'space'", "'worker'", "hpo ask-tell", "empty", "none"))
             << text;
-    EXPECT_EQ(first_line(problem("- a\n")), "s.yaml:1:1: the file must be a map (key: value), found a list");
+    EXPECT_THAT(first_line(problem("- a\n")), MentionsInOrder("s.yaml:1:1: ", "map (key: value)", "found", "list"));
     EXPECT_THAT(first_line(problem("a")),
                 ::testing::AllOf(Mentions("s.yaml:1:1:", "a map"), ::testing::EndsWith("found a")));
 }

@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::view {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class Filter : public ::testing::Test {
@@ -80,11 +84,10 @@ TEST_F(Filter, FindsAWordInStateParametersAndReason) {
 TEST_F(Filter, AParameterGoesBeforeAColumnOfItsName) { EXPECT_TRUE(holds("step>3000")); }
 
 TEST_F(Filter, SaysWhatIsWrong) {
-    EXPECT_EQ(error("optimzer=sgd"),
-              "no parameter, metric or column is called optimzer; the most similar is optimizer");
-    EXPECT_EQ(error("foobarbaz=1"), "no parameter, metric or column is called foobarbaz");
+    EXPECT_THAT(error("optimzer=sgd"), MentionsInOrder("no parameter", "optimzer; ", "similar", "optimizer"));
+    EXPECT_THAT(error("foobarbaz=1"), AllOf(Mentions("no parameter"), EndsWith("foobarbaz")));
     EXPECT_EQ(error("lr<low"), "lr<low: expected a number, such as <0.2");
-    EXPECT_EQ(error("lr!0"), "lr!0: expected one of = != < <= > >= ~ behind lr");
+    EXPECT_THAT(error("lr!0"), MentionsInOrder("lr!0: ", "= != < <= > >= ~", "lr"));
     EXPECT_THAT(error("memory>3X"), HasSubstr("expected a number"));
     EXPECT_THAT(error("\x1b[2J=1"), HasSubstr("\\x1b[2J"));
 }
