@@ -4,14 +4,10 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
-#include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "hpo/random.hpp"
 #include "hpo/result.hpp"
-#include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/repeat.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
@@ -29,31 +25,37 @@ namespace hpo::commands {
 
 namespace {
 
-/// Returns true if the argument is the name or the folder of a study, even if it looks like a trial.
-bool is_study(const std::string& argument) {
-    std::error_code ignored;
-    for (const std::filesystem::path& folder : {std::filesystem::path(argument), runs_folder() / argument})
-        if (!argument.empty() && std::filesystem::exists(folder / "study.db", ignored)) return true;
-    return false;
+struct BestArguments {
+    std::string study, format, by = "value";
+    std::int64_t repeat = 0, top = 5;
+    bool top_given = false, json = false;
+};
+
+void refuse_conflicts(const BestArguments& arguments, const TrialChoice& choice) {
+    const bool by_model = arguments.by == "model";
+    if (by_model && choice.trial) throw Fatal("--by model chooses the trial, and one is given", 2);
+    if (arguments.repeat > 0 && choice.trial)
+        throw Fatal("--repeat trains the best trials of a study again: name the study alone, and --top", 2);
+    if (arguments.top_given && arguments.repeat == 0 && !(by_model && arguments.format == "table"))
+        throw Fatal("--top goes with --repeat, or with --by model --format table", 2);
+}
+
+StudySnapshot read_study(const BestArguments& arguments, const StudyFolder& folder) {
+    if (arguments.by == "model" || arguments.repeat > 0) return snapshot_or_fail(folder, TrialParts::all);
+    StudySnapshot snapshot = snapshot_or_fail(folder, TrialParts::standing);
+    if (snapshot.study.objective.further.empty()) return snapshot;
+    return snapshot_or_fail(folder, TrialParts::shown);
 }
 
 /// The trial of that number. Ends the command if there is none, or it has no value.
-const TrialRecord* trial_of(const StudySnapshot& snapshot, std::int64_t number) {
+const TrialRecord& trial_of(const StudySnapshot& snapshot, std::int64_t number) {
     const auto& trials = snapshot.record.trials;
     if (number < 1 || number > static_cast<std::int64_t>(trials.size()))
         throw Fatal("study " + snapshot.study.name + " has no trial " + std::to_string(number));
     const TrialRecord& trial = snapshot.record.trial(number);
     if (!trial.value)
         throw Fatal("trial " + std::to_string(number) + " has no value of " + snapshot.study.objective.metric);
-    return &trial;
-}
-
-std::string front_json(const StudySnapshot& snapshot) {
-    nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};
-    add_front(json, snapshot.record, snapshot.study.objective);
-    for (auto& one : json["front"])
-        one["params"] = wire::from(snapshot.record.trial(one["trial"].get<std::int64_t>()).params);
-    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    return trial;
 }
 
 /// Returns the reason why the study has no best trial.
@@ -64,16 +66,12 @@ std::string no_best(const StudySnapshot& snapshot) {
     return "study " + snapshot.study.name + " has no trial with a value of " + objective.metric + " yet";
 }
 
-/// Ranks the study's configurations by a model. Throws Fatal if they are too few, or have several objectives.
+/// Ranks the study's configurations by a model. Throws Fatal if they are too few.
 PosteriorRanking ranking_by_model(const StudySnapshot& snapshot) {
-    const Study& study = snapshot.study;
-    if (!study.objective.further.empty())
-        throw Fatal("--by model ranks trials by one objective, and study " + study.name + " has " +
-                        std::to_string(1 + study.objective.further.size()),
-                    2);
-    const auto ranking = posterior_ranking(study, snapshot.record);
+    const auto ranking = posterior_ranking(snapshot.study, snapshot.record);
     if (!ranking) throw Fatal(ranking.error().message);
-    if (ranking->configurations.empty()) throw Fatal("--by model: study " + study.name + ' ' + ranking->why_empty);
+    if (ranking->configurations.empty())
+        throw Fatal("--by model: study " + snapshot.study.name + ' ' + ranking->why_empty);
     return *ranking;
 }
 
@@ -89,23 +87,63 @@ std::vector<const TrialRecord*> best_trials(const StudySnapshot& snapshot, std::
     return trials;
 }
 
-std::string no_single_best(const StudySnapshot& snapshot) {
-    const auto front = front_of(snapshot.record, snapshot.study.objective);
+int print_config(const BestArguments& arguments, StudySnapshot& snapshot, const TrialRecord& trial,
+                 const std::optional<Expected>& expected = {}) {
+    if (arguments.format == "table")
+        throw Fatal("--format table is for the Pareto front of several objectives, and for --by model", 2);
+    if (const auto read = snapshot.read_parameters(trial.number); !read) throw Fatal(read.error().message);
+    print(best_config(snapshot.study, trial, arguments.format.empty() ? "yaml" : arguments.format, expected));
+    return 0;
+}
+
+int print_front(const BestArguments& arguments, const StudySnapshot& snapshot) {
     const std::string& name = snapshot.study.name;
-    return "study " + name + " has several objectives: none of the " + std::to_string(front.size()) +
-           " trials of its Pareto front is the best in all. Name one: hpo best " + name + '/' +
-           std::to_string(front.front()->number) + "; hpo best " + name + " --format table lists them";
+    if (arguments.by == "model")
+        throw Fatal("--by model ranks trials by one objective, and study " + name + " has " +
+                        std::to_string(1 + snapshot.study.objective.further.size()),
+                    2);
+    if (arguments.repeat > 0)
+        throw Fatal("--repeat ranks trials by one objective; the front of " + name +
+                    " has no first: write one of it with hpo best " + name + "/NUMBER");
+    // In a pipe or a file, a configuration is expected: a table would become best.yaml.
+    const bool table = arguments.format == "table" || (arguments.format.empty() && view::is_terminal(STDOUT_FILENO));
+    if (!table && arguments.format != "json") {
+        const auto front = front_of(snapshot.record, snapshot.study.objective);
+        throw Fatal("study " + name + " has several objectives: none of the " + std::to_string(front.size()) +
+                    " trials of its Pareto front is the best in all. Name one: hpo best " + name + '/' +
+                    std::to_string(front.front()->number) + "; hpo best " + name + " --format table lists them");
+    }
+    print(table ? view::draw_front(snapshot.study, snapshot.record, view::screen_of_stdout()) : front_json(snapshot));
+    return 0;
+}
+
+int print_best(const BestArguments& arguments) {
+    const std::string& named = arguments.study;
+    const TrialChoice choice = is_study(named) ? TrialChoice{named, {}} : split_trial(named, "", false);
+    refuse_conflicts(arguments, choice);
+    StudySnapshot snapshot = read_study(arguments, choose_study(choice.study));
+    if (choice.trial) return print_config(arguments, snapshot, trial_of(snapshot, *choice.trial));
+    const Objective& objective = snapshot.study.objective;
+    const TrialRecord* trial = best_trial(snapshot.record, objective);
+    if (!trial) throw Fatal(no_best(snapshot));
+    if (!objective.further.empty()) return print_front(arguments, snapshot);
+    std::optional<PosteriorRanking> model;
+    if (arguments.by == "model") model = ranking_by_model(snapshot);
+    if (arguments.repeat > 0)
+        return repeat_best(snapshot, best_trials(snapshot, arguments.top, model), arguments.repeat, arguments.json);
+    if (!model) return print_config(arguments, snapshot, *trial);
+    const Expected& first = model->configurations.front();
+    if (arguments.format != "table")
+        return print_config(arguments, snapshot, snapshot.record.trial(first.trial), first);
+    print(view::draw_posterior(snapshot.study, snapshot.record, *model, static_cast<std::size_t>(arguments.top),
+                               view::screen_of_stdout()));
+    return 0;
 }
 
 }  // namespace
 
 CommandAction best(CLI::App& app) {
-    struct Arguments {
-        std::string study, format, by = "value";
-        std::int64_t repeat = 0, top = 5;
-        bool json = false;
-    };
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<BestArguments>();
     app.add_option(
         "STUDY", arguments->study,
         "A study's name, folder or YAML file, or STUDY/NUMBER for a trial of it; default: the most recent study, of "
@@ -135,53 +173,8 @@ CommandAction best(CLI::App& app) {
                          ->capture_default_str();
     app.add_flag("--json", arguments->json, "With --repeat: one JSON object for programs")->needs(repeat);
     return [arguments, top] {
-        const TrialChoice choice =
-            is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
-        const StudyFolder folder = choose_study(choice.study);
-        const bool by_model = arguments->by == "model", whole = by_model || arguments->repeat > 0;
-        if (by_model && choice.trial) throw Fatal("--by model chooses the trial, and one is given", 2);
-        if (arguments->repeat > 0 && choice.trial)
-            throw Fatal("--repeat trains the best trials of a study again: name the study alone, and --top", 2);
-        StudySnapshot snapshot = snapshot_or_fail(folder, whole ? TrialParts::all : TrialParts::standing);
-        if (!whole && !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder, TrialParts::shown);
-        const Objective& objective = snapshot.study.objective;
-        if (top->count() > 0 && arguments->repeat == 0 && !(by_model && arguments->format == "table"))
-            throw Fatal("--top goes with --repeat, or with --by model --format table", 2);
-        if (!choice.trial && objective.further.empty() && !best_trial(snapshot.record, objective))
-            throw Fatal(no_best(snapshot));
-        const std::optional<PosteriorRanking> model =
-            by_model ? std::optional(ranking_by_model(snapshot)) : std::nullopt;
-        if (arguments->repeat > 0) {
-            if (!objective.further.empty())
-                throw Fatal("--repeat ranks trials by one objective; the front of " + snapshot.study.name +
-                            " has no first: write one of it with hpo best " + snapshot.study.name + "/NUMBER");
-            return repeat_best(snapshot, best_trials(snapshot, arguments->top, model), arguments->repeat,
-                               arguments->json);
-        }
-        const TrialRecord* trial = choice.trial ? trial_of(snapshot, *choice.trial)
-                                   : model      ? &snapshot.record.trial(model->configurations.front().trial)
-                                                : best_trial(snapshot.record, objective);
-        if (!trial) throw Fatal(no_best(snapshot));
-        if (!choice.trial && !objective.further.empty()) {
-            // In a pipe or a file, a configuration is expected: a table would become best.yaml.
-            const bool table =
-                arguments->format == "table" || (arguments->format.empty() && view::is_terminal(STDOUT_FILENO));
-            if (!table && arguments->format != "json") throw Fatal(no_single_best(snapshot));
-            print(table ? view::draw_front(snapshot.study, snapshot.record, view::screen_of_stdout())
-                        : front_json(snapshot));
-            return 0;
-        }
-        if (arguments->format == "table" && model) {
-            print(view::draw_posterior(snapshot.study, snapshot.record, *model,
-                                       static_cast<std::size_t>(arguments->top), view::screen_of_stdout()));
-            return 0;
-        }
-        if (arguments->format == "table")
-            throw Fatal("--format table is for the Pareto front of several objectives, and for --by model", 2);
-        if (const auto read = snapshot.read_parameters(trial->number); !read) throw Fatal(read.error().message);
-        print(best_config(snapshot.study, *trial, arguments->format.empty() ? "yaml" : arguments->format,
-                          model ? std::optional(model->configurations.front()) : std::nullopt));
-        return 0;
+        arguments->top_given = top->count() > 0;
+        return print_best(*arguments);
     };
 }
 

@@ -70,4 +70,9 @@ StudyFolder choose_study(const std::string& argument, Unbegun unbegun) {
     no_such_study(argument);
 }
 
+bool is_study(const std::string& argument) {
+    if (argument.empty()) return false;
+    return has_database({fs::path(argument)}) || has_database(study_folder(argument));
+}
+
 }  // namespace hpo

@@ -16,6 +16,9 @@ enum class Unbegun { refused, allowed };
 /// no such study.
 StudyFolder choose_study(const std::string& argument, Unbegun unbegun = Unbegun::refused);
 
+/// Returns true if the argument is the name or the folder of a study, even if it looks like a trial.
+bool is_study(const std::string& argument);
+
 /// Throws Fatal with "`problem` 'argument'", the most similar name and the existing studies.
 [[noreturn]] void no_such_study(const std::string& argument, const std::string& problem = "no study");
 

@@ -76,4 +76,12 @@ void add_front(Json& json, const StudyRecord& record, const Objective& objective
     }
 }
 
+std::string front_json(const StudySnapshot& snapshot) {
+    Json json{{"schema", json_schema}, {"study", snapshot.study.name}};
+    add_front(json, snapshot.record, snapshot.study.objective);
+    for (Json& one : json["front"])
+        one["params"] = wire::from(snapshot.record.trial(one["trial"].get<std::int64_t>()).params);
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
 }  // namespace hpo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/trial_json.hpp"
@@ -15,6 +16,10 @@ nlohmann::ordered_json trials_json(const StudySnapshot& snapshot);
 
 /// Returns the object "Study" of docs/json.md, without "schema".
 nlohmann::ordered_json study_json(const StudySnapshot& snapshot);
+
+/// Returns the Pareto front of several objectives as text: {"schema", "study", "objectives", "front"}, in which each
+/// trial has its "params" as well.
+std::string front_json(const StudySnapshot& snapshot);
 
 /// Adds "tags" and "notes" to the object of a study or of a trial.
 void add_remarks(nlohmann::ordered_json& json, const Remarks& remarks);
