@@ -418,6 +418,21 @@ class Trials(Python):
                 assert "pruned before its first report" in study.trials[1].reason
         """)
 
+    def test_a_trial_that_prunes_itself_keeps_what_it_reported(self):
+        self.python("""
+            import hpo
+            def train(trial):
+                for epoch in trial.epochs():
+                    trial.report(epoch, loss=1 / epoch)
+                    if epoch == 2:
+                        raise hpo.Pruned
+            with hpo.Study("by_itself", space={"x": hpo.Float(0, 1)}, objective="loss", trials=1, epochs=5) as study:
+                study.optimize(train)
+                trial = study.trials[0]
+                assert (trial.state, trial.steps, trial.value) == ("complete", 2, 0.5), (trial, trial.reason)
+                assert study.best.value == 0.5
+        """)
+
     def test_a_block_ends_its_trial_and_steps_count_from_0_or_1(self):
         self.python("""
             import hpo, pickle

@@ -259,7 +259,7 @@ class Study:
             try:
                 result = function(trial)
             except Pruned:
-                if not trial.reported and not trial._finished:  # there is no value to stop with
+                if not (trial.reported or trial._delivered or trial._finished):  # there is no value to end with
                     trial._finish("failed", "pruned before its first report")
                 result = None
             if not trial._finished and trial.decision == "continue":
