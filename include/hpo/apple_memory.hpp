@@ -13,11 +13,11 @@ struct ApplePages {
     std::int64_t internal = 0;    ///< of processes, not of files (internal_page_count); purgeable ones among them
     std::int64_t purgeable = 0;   ///< may be dropped without being written (purgeable_count)
     std::int64_t wired = 0;       ///< cannot be moved out of memory (wire_count)
-    std::int64_t compressed = 0;  ///< hold what was compressed (compressor_page_count)
+    std::int64_t compressed = 0;  ///< hold compressed pages (compressor_page_count)
 };
 
-/// Returns the bytes that can be taken without compressing or swapping: the installed memory without what Activity
-/// Monitor calls used. Cached files count as available, as in Linux's MemAvailable. Absent where macOS has not
+/// Returns the bytes that can be taken without compressing or swapping: the installed memory less the part that
+/// Activity Monitor calls used. Cached files count as available, as in Linux's MemAvailable. Absent where macOS has not
 /// answered.
 inline std::optional<std::int64_t> available_of(std::optional<std::int64_t> installed,
                                                 const std::optional<ApplePages>& pages) {

@@ -32,7 +32,7 @@ inline std::optional<ApplePages> pages() {
                       counted.purgeable_count, counted.wire_count, counted.compressor_page_count};
 }
 
-/// What macOS counts for a process; nothing if it is gone or belongs to another user.
+/// Returns macOS's counters of a process; nothing if it is gone or belongs to another user.
 inline std::optional<rusage_info_v4> usage_of(std::int64_t pid) {
     rusage_info_v4 usage{};
     if (::proc_pid_rusage(static_cast<int>(pid), RUSAGE_INFO_V4, reinterpret_cast<rusage_info_t*>(&usage)) != 0)

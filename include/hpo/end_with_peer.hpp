@@ -8,9 +8,9 @@
 
 namespace hpo {
 
-/// From now on this process ends, with status 1, when the other end of the socket or pipe is closed, as it is when the
-/// process there ends, whatever else this process is doing: a library may hang. Nothing happens if there is no thread
-/// left for that. The helper for devices has the system's death signal besides.
+/// Ends this process from now on, with status 1, when the other end of the socket or pipe is closed, as when the
+/// process there ends, whatever else this one is doing: a library may hang. Does nothing if no thread can be started
+/// for that. The helper for devices has the system's death signal as well.
 inline void end_with_peer(int descriptor) {
     const auto is_closed = [descriptor](int milliseconds) {
         pollfd end{descriptor, 0, 0};  // poll() tells the end of the other side in any case

@@ -135,7 +135,7 @@ struct MetricsSource {
     std::vector<std::string> patterns;
     std::string file;          ///< path of a CSV or JSON Lines file, with placeholders; empty: its output
     std::int64_t reports = 1;  ///< reports of the objective that make one step (`worker.step`)
-    /// `automatic` uses a terminal if the program is compiled, since such programs buffer their output otherwise.
+    /// `automatic` uses a terminal if the program is compiled, since it would buffer its output otherwise.
     TerminalUse terminal = TerminalUse::automatic;
 };
 

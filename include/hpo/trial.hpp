@@ -33,8 +33,8 @@ constexpr bool is_final(TrialState state) { return state >= TrialState::complete
 /// Numbers, finite or not, by name: loss, val_loss, val_accuracy, ... A script may use any names.
 using Metrics = Named<double>;
 
-/// The name of the metric that is the standard error of another one, such as val_accuracy_se: of a mean over folds. The
-/// search takes it for the deviation of the objective's noise.
+/// Returns the name of a metric's standard error, such as val_accuracy_se of a mean over folds. The search takes it for
+/// the deviation of the objective's noise.
 inline std::string standard_error_of(const std::string& metric) { return metric + "_se"; }
 inline bool is_standard_error(std::string_view metric) { return metric.ends_with("_se"); }
 
