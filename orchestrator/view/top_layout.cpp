@@ -51,8 +51,8 @@ std::string why_ended(const TopInput& input) {
     return printable_line(input.record.end_reason.substr(0, input.record.end_reason.find('\n')));
 }
 
-/// Returns true if the screen's first line has room for the rest of it, two blanks before that.
-bool has_room(const Line& line, const std::string& rest, const Screen& screen) {
+/// Returns true if `rest` fits behind the line, two blanks before it.
+bool fits_behind(const Line& line, const std::string& rest, const Screen& screen) {
     return screen.width <= 0 || line.width() + 2 + columns(rest) <= screen.width;
 }
 
@@ -68,7 +68,7 @@ Line state_line(const TopInput& input, const Screen& screen) {
     line.add("  " + duration_text(moment.seconds));
     if (!moment.held) return line;
     if (!left.empty()) line.add(", ").add(left);
-    if (const auto speed = total_speed(study, record); !speed.empty() && has_room(line, speed, screen))
+    if (const auto speed = total_speed(study, record); !speed.empty() && fits_behind(line, speed, screen))
         line.add("  " + speed);
     return line;
 }
@@ -188,7 +188,7 @@ void add_head(Canvas& canvas, const TopInput& input, const Trials& best, const S
               bool drawn) {
     Line state = state_line(input, screen);
     const std::string why = why_ended(input);
-    const bool beside = has_room(state, why, screen);
+    const bool beside = fits_behind(state, why, screen);
     if (!why.empty() && beside) state.add("  " + why, Style::dim);
     canvas.add(state);
     if (!why.empty() && !beside) canvas.add(why, Style::notice);

@@ -9,7 +9,7 @@
 
 namespace hpo::view {
 
-/// The table as laid out on a screen: what is drawn so far, and the rows below. `best` and the input must stay where
+/// The table as laid out on a screen: the lines drawn so far, and the rows below. `best` and the input must stay where
 /// they are while it is used.
 struct TopLayout {
     Canvas canvas;  ///< with the head and the titles

@@ -96,9 +96,9 @@ std::optional<std::uint64_t> read_binding(const std::filesystem::path& file) {
 
 namespace {
 
-/// Reads a checkpoint whose payload goes into the parts that `room(bytes)` returns for its size; none: a wrong size.
-template <class Room>
-Result<std::int64_t> read_into(const std::filesystem::path& file, std::uint64_t binding, Room&& room) {
+/// Reads a checkpoint, its payload into the parts that `parts_for(bytes)` returns; none: the size is wrong.
+template <class PartsFor>
+Result<std::int64_t> read_into(const std::filesystem::path& file, std::uint64_t binding, PartsFor&& parts_for) {
     if (const auto regular = check_regular(file); !regular) return regular.error();
     const File in(std::fopen(file.c_str(), "rbe"));
     if (!in) return failed_by_errno(file);
@@ -106,7 +106,7 @@ Result<std::int64_t> read_into(const std::filesystem::path& file, std::uint64_t 
     if (!get(in.get(), std::as_writable_bytes(std::span(&header, 1)))) return failed(file, "damaged: too short");
     if (header.magic != Header{}.magic) return failed(file, "not a checkpoint of this version");
     if (header.binding != binding) return failed(file, "of another configuration, seed or data set");
-    const auto parts = room(header.bytes);
+    const auto parts = parts_for(header.bytes);
     if (!parts) return failed(file, "damaged: the wrong size");
     uLong crc = checksum(0, bytes_of(header));
     for (const auto& part : *parts) {
