@@ -30,7 +30,7 @@ Pair message_pair();
 /// Returns the process that has connected the other end of a local socket; 0 if the system does not tell.
 pid_t peer_of(int socket);
 
-/// Makes a TCP connection fail when what was sent is unconfirmed for this long; macOS rounds up to seconds.
+/// Makes a TCP connection fail when sent data is unconfirmed for this long; macOS rounds up to seconds.
 void limit_unconfirmed(int socket, int milliseconds);
 
 }  // namespace hpo::os

@@ -21,7 +21,7 @@ Descriptor temporary_file(const char* name);
 Descriptor shared_memory(const char* name);
 
 /// Makes an empty file in the folder, without a name, which linkat() gives it by /dev/fd. Empty where the file system
-/// has no such files.
+/// can make none.
 Descriptor nameless_file(const char* folder);
 
 /// Returns when the content of the file last changed, in nanoseconds since the epoch.

@@ -16,7 +16,7 @@ namespace hpo::os {
 /// Returns a path by which this program can be started again. On Linux that also works once its file was replaced.
 std::string own_program();
 
-/// Returns the file of this program; the error tells what keeps it from being found, with the cure.
+/// Returns the file of this program; the error tells why it cannot be found, with the cure.
 Result<std::filesystem::path> own_program_file();
 
 /// Names the calling thread, for tools such as top; the first 15 characters count.
@@ -42,7 +42,7 @@ void bind_to_cores(std::span<const int> cores);
 /// Returns the bytes of the largest resident memory in a usage.
 std::int64_t largest_resident(const rusage& usage);
 
-/// Makes the allocator keep few regions for threads, if it has such.
+/// Makes the allocator keep few arenas for threads, if it has any.
 void limit_arenas();
 
 }  // namespace hpo::os

@@ -111,7 +111,7 @@ Result<int> number_of(const char* name, const std::string& text, int most) {
     return number;
 }
 
-/// The numbers among the settings; 0: not given. An empty text is none.
+/// The settings that are numbers; 0: not given, or given as an empty text.
 struct Numbers {
     int slots = 0;
     int threads = 0;
@@ -360,7 +360,7 @@ int worker_main(int argc, char** argv) {
     if (!settings.calibrated && !settings.profiled && !settings.followed && (endpoint == nullptr || *endpoint == '\0'))
         return std::fputs(help, stderr), 2;
     const bool of_a_trial =
-        !settings.calibrated && !settings.profiled;  // others may find such a variable of the user's
+        !settings.calibrated && !settings.profiled;  // other commands may find that variable of the user's
     if (const char* of_hpo = std::getenv("HPO_VERSION"); of_a_trial && of_hpo && std::string_view(of_hpo) != version)
         return std::fprintf(stderr, "hpo-worker is of version %s, and hpo of version %s: install both together\n",
                             version, of_hpo),

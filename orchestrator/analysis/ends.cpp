@@ -75,7 +75,7 @@ Curves curves_of(const Study& study, const StudyRecord& record, std::size_t most
 }
 
 /// Returns the last step that at least nine tenths of these trials have reached; 0 if none has reported. At a later
-/// step, what decides which trials get there would seem not to matter, as those that do are alike in it.
+/// step, parameters that decide which trials get there would seem not to matter, as the trials there are alike in them.
 std::int64_t common_step(std::vector<std::int64_t> steps) {
     if (steps.empty()) return 0;
     const auto tenth = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 10);

@@ -45,8 +45,8 @@ void shuffle(std::vector<Value>& all, const Uniform& uniform) {
         std::swap(all[i], all[static_cast<std::size_t>(uniform() * static_cast<double>(i + 1))]);
 }
 
-/// Returns points of which each dimension has all its bins equally often (a Latin hypercube), so that what single
-/// parameters explain of their variance is nearly exact.
+/// Returns points of which each dimension has all its bins equally often (a Latin hypercube), so that the variance that
+/// single parameters explain is nearly exact.
 Points points_everywhere(const std::vector<std::size_t>& bins, const Uniform& uniform) {
     Points points(drawn_points, std::vector<int>(bins.size()));
     for (std::size_t d = 0; d < bins.size(); ++d) {

@@ -145,7 +145,7 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
         made.no_effects = "No trial has a value of " + study.objective.metric + ".";
     if (!made.no_effects.empty()) return;
 
-    // Hutter et al., section 4.2: capping all other values shows what matters in good regions.
+    // Hutter et al., section 4.2: capping all other values shows the effects in good regions.
     if (static_cast<std::int64_t>(count) >= enough_for_best)
         made.best = std::max(fewest_best, static_cast<std::int64_t>(count) / 10);
     const std::size_t draws = made.ends.predicted == 0 || made.ends.drawn_from > 0
@@ -345,7 +345,7 @@ void find_ties(const Study& study, const std::vector<const TrialRecord*>& order,
 
 std::vector<const TrialRecord*> best_trials(const Study& study, const StudyRecord& record) {
     constexpr std::size_t fewest_in_reports = 20;
-    auto order = ranking(record, study.objective);  // the Pareto front comes first, and last what breaks constraints
+    auto order = ranking(record, study.objective);  // the Pareto front first, trials that break constraints last
     order.resize(std::min(order.size(), std::max(looked_at(order.size()), fewest_in_reports)));
     return order;
 }

@@ -1,5 +1,5 @@
 // Analyses the trials of a study: which parameters matter, which ranges end where the best trials lie, how certain the
-// best trial is, and what to do next.
+// best trial is, and the next steps.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct AtBound {
 struct Noise {
     enum class Source {
         repeats,          ///< measured with other seeds
-        standard_errors,  ///< the best trial's standard error, such as that over folds; ties use those of both trials
+        standard_errors,  ///< the best trial's standard error, say over folds; ties use the errors of both trials
         steps,            ///< from step to step of late curves, probably less than from seed to seed
     };
     double deviation = 0;
@@ -61,7 +61,7 @@ struct Importance {
     std::int64_t best = 0;          ///< the number of trials that Effect::best considers
     std::vector<AtBound> bounds;
     std::optional<Noise> noise;
-    std::vector<std::int64_t> tied;  ///< trials whose difference to the best one is within two deviations of it
+    std::vector<std::int64_t> tied;  ///< trials within two deviations of the best one
     std::vector<std::string> next;   ///< recommendations, one sentence each
     /// Returns true if the effects are reliable, that is, if they predict trials that were held out.
     [[nodiscard]] bool tells() const { return !effects.empty() && explained >= 0.2; }

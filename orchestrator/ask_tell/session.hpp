@@ -76,7 +76,7 @@ class Session {
     [[nodiscard]] const std::deque<TrialRecord>& trials() const { return ledger_.record().trials; }
     [[nodiscard]] const Study& study() const { return study_; }
 
-    /// Ends the session; `why` says what ended it, if its study is not over. Running trials that have reported all
+    /// Ends the session; `why` gives the reason if its study is not over. Running trials that have reported all
     /// their steps are completed. The next session hands out the others again.
     void end(const std::string& why);
     /// Returns true if no work is left: the time budget is used up, or no trial is running, queued or can start.

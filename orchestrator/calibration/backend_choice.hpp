@@ -53,10 +53,10 @@ struct BackendChoice {
     [[nodiscard]] const PredictedEnd& taken() const { return takes_host() ? *host : *device; }
 };
 
-/// Predicts when the trial ends on the host and on each accelerator beside what computes there already, and adds it to
-/// the load where it ends first. A trial takes a core of the host on either: on an accelerator, one thread drives the
-/// device for all trials of a worker, and a trial joins a worker that trains others of its fusion key. Both members of
-/// the result are absent if nothing can be predicted; the load is then as before.
+/// Predicts when the trial ends on the host and on each accelerator, beside the trials that compute there already, and
+/// adds it to the load where it ends first. A trial takes a core of the host on either: on an accelerator, one thread
+/// drives the device for all trials of a worker, and a trial joins a worker that trains others of its fusion key. Both
+/// members of the result are absent if nothing can be predicted; the load is then as before.
 BackendChoice choose_backend(ComputeLoad& load, const TrialToPlace& trial);
 
 }  // namespace hpo

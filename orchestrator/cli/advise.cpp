@@ -1,4 +1,4 @@
-// hpo advise: says what limits a study, which changes make it faster, and how long the search takes with each.
+// hpo advise: names the limit of a study, which changes make it faster, and how long the search takes with each.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

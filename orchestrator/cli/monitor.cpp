@@ -1,4 +1,4 @@
-// hpo monitor: samples the machine's load for a time or while a program runs, and reports what limits it.
+// hpo monitor: samples the machine's load for a time or while a program runs, and reports its bottleneck.
 #include <unistd.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

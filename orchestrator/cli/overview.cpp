@@ -1,4 +1,4 @@
-// hpo without a command: where one stands, and what to do next.
+// hpo without a command: the latest studies, and the next command to give.
 #include <algorithm>
 #include <filesystem>
 #include <optional>

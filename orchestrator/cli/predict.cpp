@@ -62,7 +62,7 @@ nlohmann::json predict_to_file(const PredictArguments& arguments) {
     auto output = OutputPath::at(arguments.output, OutputPath::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
     const std::filesystem::path folder = std::filesystem::absolute(output->temporary()).parent_path();
-    // The file gets its name at the end, so that an interrupted command leaves none. Not every file system has such.
+    // The file gets its name at the end, so that an interrupted command leaves none. Not every file system can do this.
     const Descriptor unnamed = os::nameless_file(folder.c_str());
     const std::string through = "/dev/fd/" + std::to_string(unnamed.get());
     nlohmann::json summary = run_worker(arguments, unnamed ? through : output->temporary().string());

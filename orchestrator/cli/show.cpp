@@ -62,7 +62,7 @@ struct ShowArguments {
     bool json = false;
 };
 
-/// Prints the report of `hpo run`, the details of stopping, and what `hpo importance` finds, of a large study from
+/// Prints the report of `hpo run`, the details of stopping, and the findings of `hpo importance`, of a large study from
 /// fewer trials.
 int show_study(StudySnapshot snapshot, bool json) {
     if (json)

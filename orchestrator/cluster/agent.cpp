@@ -142,7 +142,7 @@ class Agent {
         }
     }
 
-    /// Sends what one event has caused at once.
+    /// Sends the messages of one event together, once the event has been handled.
     void write_soon() {
         if (waits_to_write_ || std::exchange(writes_soon_, true)) return;
         asio::post(loop_, [this] {

@@ -70,7 +70,7 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     std::string wrong_;     ///< why its frames were refused
     Descriptor ends_with_;  ///< of an adopted agent: the descriptor of its events once more, which close() leaves open
     bool writes_soon_ = false;
-    bool answers_ = false;  ///< all that comes, at once, so that what follows it does not wait on the way
+    bool answers_ = false;  ///< each frame at once, so that the next one does not wait on the way
     bool owes_answer_ = false;
     bool is_undelayed_ = false;  ///< as far as the connection below the process can be
     pid_t pid_ = 0;

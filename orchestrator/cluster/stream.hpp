@@ -39,7 +39,7 @@ std::uint32_t get_u32(std::string_view bytes);
 class StreamReader {
    public:
     /// Calls `on_frame(kind, payload)` for each complete frame after the opening; the payload is valid until it
-    /// returns. Returns false from then on if the bytes are no such stream, and after an opening of another version.
+    /// returns. Returns false from then on if the bytes are no frames, and after an opening of another version.
     template <class F>
     bool feed(std::string_view bytes, F&& on_frame) {
         kept_.append(bytes);

@@ -20,7 +20,7 @@ class TlsLink : public std::enable_shared_from_this<TlsLink> {
    public:
     enum class End {
         broken,     ///< the network or the other process; it may work over another connection
-        refused,    ///< another version, or no such frames; another program
+        refused,    ///< another version, or another program: its bytes are no frames
         other_key,  ///< refused, since the two ends have different keys
     };
     struct Callbacks {
@@ -59,7 +59,7 @@ class TlsLink : public std::enable_shared_from_this<TlsLink> {
     bool open_ = false, reading_ = false, paused_ = false, ending_ = false, closed_ = false;
 };
 
-/// Sets what both ends of a connection want: no delays, and an error some seconds after the network was cut.
+/// Sets the options of both ends of a connection: no delays, and an error some seconds after the network was cut.
 void prepare(boost::asio::ip::tcp::socket& socket);
 
 }  // namespace hpo::cluster

@@ -1,5 +1,5 @@
-// The facts of a Mac with Apple silicon, from what macOS has answered. Pure: darwin/ asks, and tests have recorded
-// answers. What macOS did not answer is absent, and so is what follows from it.
+// Derives the facts of a Mac with Apple silicon from macOS's answers. Pure: darwin/ asks, and tests have recorded
+// answers. A fact is absent if macOS gave no answer that it follows from.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Lists the GPU of a Mac. No library of Metal is loaded: IOKit tells how busy the GPU is and how much memory is in use,
-// and what Metal would allow follows from the machine's memory (apple.hpp).
+// and Metal's limit follows from the machine's memory (apple.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ bool metal_expected();
 /// Reads the GPUs. Absent figures stay absent.
 DeviceReadings read_metal();
 
-/// The seam to the system, of which darwin/ has the one of macOS: the property list of the IOAccelerators; nothing
-/// where there is no IOKit, or where it fails.
+/// Returns the property list of the IOAccelerators, as darwin/ reads it; nothing where there is no IOKit, or where it
+/// fails.
 std::optional<std::string> accelerator_properties();
 /// The user's limit for the memory of the GPU in MiB (iogpu.wired_limit_mb); absent or 0 if there is none.
 std::optional<std::int64_t> gpu_wired_limit();

@@ -52,9 +52,9 @@ class SessionRegistry {
     /// Returns the reservations of the other running sessions, as read_sessions() does.
     [[nodiscard]] std::vector<SessionReservations> others() const;
 
-    /// Takes the lock under which a session reads the registry, decides and publishes, so that it sees what all others
-    /// have decided. The lock is held until it is destroyed. Waits at most a tenth of a second, because the holder may
-    /// be suspended, and returns an empty descriptor then; the caller goes on without the lock.
+    /// Takes the lock under which a session reads the registry, decides and publishes, so that it sees the decisions of
+    /// all others. The lock is held until it is destroyed. Waits at most a tenth of a second, because the holder may be
+    /// suspended, and returns an empty descriptor then; the caller goes on without the lock.
     [[nodiscard]] Descriptor lock() const;
     /// Returns true if the folder was removed ($XDG_RUNTIME_DIR goes away at logout): other sessions do not see this
     /// one then.

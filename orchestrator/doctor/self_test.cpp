@@ -309,7 +309,7 @@ class SelfTest {
         if (const int status = *run.status(); status != wanted)
             throw Broken{"hpo run ended with status " + std::to_string(status) + ": " + run.last_error()};
     }
-    /// Returns what may hold up a run that has begun no trial.
+    /// Returns the processes that may hold up a run which has begun no trial.
     static std::string others(const TriedRun& run) {
         const std::string error = run.last_error();
         if (!error.empty()) return ": " + error;
@@ -332,7 +332,7 @@ class SelfTest {
         for (const pid_t pid : left()) text += (text.empty() ? "" : ", ") + std::to_string(pid);
         return "processes are left after " + duration_text(gone_limit.count()) + ": " + text;
     }
-    /// Compares what was reported with the answer of another process that reads the study.
+    /// Compares the reported values with the answer of another process that reads the study.
     void expect_stored(const std::string& study, const std::map<std::int64_t, double>& reported) const {
         TriedRun reader(folder_, "ls", token_, {"ls", study, "--json"});
         expect_status(reader, 0);

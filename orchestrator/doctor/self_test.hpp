@@ -1,5 +1,5 @@
 // Tries the promises of docs/guarantees.md on this machine: runs small studies in a folder of its own, kills and
-// interrupts them, and compares what they have reported with what is stored.
+// interrupts them, and compares their reports with the stored studies.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace hpo {
 struct Promise {
     std::string text;  ///< "killed by SIGKILL, hpo leaves no process behind"
     bool kept = false;
-    std::string seen;  ///< what was seen: a measured time, or how the promise is broken
+    std::string seen;  ///< the observation: a measured time, or how the promise is broken
     Seconds took{0};
 };
 

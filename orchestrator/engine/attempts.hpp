@@ -43,7 +43,7 @@ class Attempts {
     void started(WorkerIndex index, const from_worker::Started& message);
     /// A step: stored, judged, and answered.
     void reported(WorkerIndex index, const from_worker::Reported& message);
-    /// A line for the user. Before the attempt trains it tells what keeps it from that, and is a warning.
+    /// A line for the user. Before the attempt trains it gives the reason of the delay, and is a warning.
     void logged(WorkerIndex index, const from_worker::Log& message);
     /// The worker has ended the attempt, by order or by itself.
     void finished(WorkerIndex index, const from_worker::Finished& message);

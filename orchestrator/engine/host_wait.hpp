@@ -16,7 +16,7 @@ namespace hpo {
 
 struct HostWait {
     std::function<void(const DeviceNotice&)> tell;
-    /// Shows other sessions the hosts, once a second, and the names of those that are awaited.
+    /// Shows other sessions the hosts, once a second, and the names of the awaited ones.
     std::function<void(std::vector<DeviceReservation>, const std::string& awaited)> publish;
     std::function<bool()> ended;  ///< returns true once the session ends
 };

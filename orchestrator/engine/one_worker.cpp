@@ -25,7 +25,7 @@ struct OneWorker::Impl {
     std::function<void(const execution::Event&)> listener;
     std::unique_ptr<SessionExecutor> executor;
 
-    /// Runs the loop until `what` hands over an answer. Fails if the worker ends first.
+    /// Runs the loop until `handle(event, answer)` fills the answer. Fails if the worker ends first.
     template <class Answer, class Handle>
     Result<Answer> wait(Handle&& handle) {
         std::optional<Result<Answer>> answer;

@@ -22,7 +22,7 @@ class StepForecasts {
     /// identity, which was made with another driver, other libraries or another version.
     void greeted(int device, const std::string& identity);
 
-    /// Returns nothing if there is no calibration of the device, or none of such a trial.
+    /// Returns nothing if the device is not calibrated, or not for this kind of trial.
     [[nodiscard]] std::optional<StepForecast> of(const StepWork& work, const std::string& kind, int device,
                                                  const StepSharing& sharing) const;
 

@@ -229,7 +229,7 @@ void StudySession::sample() {
 
 // ---- The end.
 
-/// Processes that are stuck in the kernel, or below such a supervisor, are left to the next run's sweep.
+/// Leaves processes that are stuck in the kernel, and those below a stuck supervisor, to the next run's sweep.
 void StudySession::leave_behind() {
     const Doing ending("waits for processes that were killed");
     std::string pids;

@@ -14,7 +14,7 @@ namespace hpo {
 /// Returns the present trials of the studies in `study.warm_start`, in that order, or with `warm_start: auto` of up to
 /// three that are alike (alike_studies.hpp) and have at least eight ended trials in this space. Fails with the place
 /// and the cure if a study is missing or unreadable, or if none of its ended trials lies in this space; `auto` leaves
-/// such studies out. Does not change these studies. Warns of a study of which reported results are missing.
+/// these studies out. Does not change any of them. Warns of a study of which reported results are missing.
 Result<std::vector<PriorStudy>> load_prior_studies(const Study& study,
                                                    const std::function<void(const std::string&)>& warn = {});
 

@@ -177,7 +177,7 @@ void WorkerPool::plan_answered(WorkerIndex index) {
 void WorkerPool::set_reachable(WorkerIndex index, bool reachable) {
     Worker& told = worker(index);
     if (told.state == State::empty || std::exchange(told.reachable, reachable) == reachable) return;
-    if (!reachable) told.planning = 0;  // a late answer is none that is expected
+    if (!reachable) told.planning = 0;  // a late answer is ignored
     changed(index);
     while (!reachable && told.state == State::starting && !told.jobs.empty()) let_go(index, told.jobs.front().id);
 }

@@ -45,7 +45,7 @@ void reset_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Does the same as system::close_at_exec_from() where there is no such call.
+/// Does the same as system::close_at_exec_from() where the system has no call for it.
 void close_at_exec_one_by_one(int first) {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/dev/fd"), ::closedir);
     if (!folder) return;

@@ -24,8 +24,8 @@ void Foreground::start(const std::vector<std::string>& command) {
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
-    // Forked, not spawned: the program ignores what this process was started to ignore, and only a child can restore
-    // these actions while this process goes on to receive the signals.
+    // Forked, not spawned: the program ignores the signals that this process was started to ignore, and only a child
+    // can restore these actions while this process goes on to receive the signals.
     Descriptor read_end, write_end;
     int failed = 0;
     if (!make_pipe(read_end, write_end) || (pid_ = ::fork()) < 0) failed = errno;

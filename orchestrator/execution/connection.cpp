@@ -99,7 +99,7 @@ bool WorkerConnection::send(std::span<const OrchestratorMessage> messages) {
     return true;
 }
 
-/// Writes as much as the socket takes now, and the rest when it takes more. A connection that takes no more is shut
+/// Writes as much as the socket takes now, and the rest when it takes more. A connection that fails to write is shut
 /// down, so that read() sees its end, after all earlier messages of the peer.
 void WorkerConnection::write() {
     error_code error;

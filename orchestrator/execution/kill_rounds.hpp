@@ -1,4 +1,4 @@
-// Decides when a supervisor kills again what is left of a worker, and what follows if SIGKILL does not help: the kernel
+// Decides when a supervisor kills the rest of a worker again, and what follows if SIGKILL does not help: the kernel
 // holds the process, or it belongs to another user.
 #pragma once
 

@@ -33,7 +33,7 @@ void show_as_own_command() {
     os::name_thread(slash == nullptr ? command_line[0] : slash + 1);
 }
 
-/// Returns false where others still see the command line of before: an emulator (QEMU) shows the one that it was
+/// Returns false where other processes still see the old command line: an emulator (QEMU) shows the one that it was
 /// started with, not that of the program.
 bool is_shown_as_own_command() {
     const std::string line = command_line_of(::getpid());

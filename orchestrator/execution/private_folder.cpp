@@ -49,7 +49,7 @@ bool has_our_form(const std::string& name) {
     return name.starts_with("hpo-") && name.find_first_not_of("0123456789abcdef", 4) == 20 && name[20] == '-';
 }
 
-/// Removes only folders of this user: in /tmp anybody may have made one with such a name.
+/// Removes only folders of this user: in /tmp anybody may have made one with this name.
 void remove_left_over(const fs::path& base) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(base, error)) {

@@ -1,4 +1,4 @@
-// Reads what macOS answers to KERN_PROCARGS2. Pure.
+// Reads macOS's answer to KERN_PROCARGS2. Pure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct ProcessArguments {
 
 /// `answer` is the number of arguments as an int of this machine, the path of the program with one NUL or more behind
 /// it, the arguments and the variables, each followed by a NUL, and an empty text. Anything may follow, as the strings
-/// that the kernel adds for the loader. An answer that is cut short gives what it holds.
+/// that the kernel adds for the loader. An answer that is cut short gives its beginning.
 ProcessArguments process_arguments(std::string_view answer);
 
 }  // namespace hpo

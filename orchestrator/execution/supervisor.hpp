@@ -1,7 +1,7 @@
 // The supervisor: a small process for each worker index, which is `hpo` itself, executed again. It starts the worker
 // and relays its output and its exit. When the worker ends, or the pipe to the orchestrator closes, it kills until no
-// descendant is left (descendants.hpp). It uses POSIX and what system.hpp has, but no library and no thread: a child
-// may go on with a command of `hpo` where a thread would have left locks (own_command.hpp).
+// descendant is left (descendants.hpp). It uses POSIX and the calls of system.hpp, but no library and no thread: a
+// child may go on with a command of `hpo` where a thread would have left locks (own_command.hpp).
 #pragma once
 
 #include "orchestrator/execution/own_command.hpp"

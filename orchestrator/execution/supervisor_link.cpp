@@ -106,8 +106,8 @@ void SupervisorLink::await_end(milliseconds pause) {
     if (gone) gone(error_);
 }
 
-/// Kills what is left of the session that a killed supervisor has led, as long as it is a zombie and no other process
-/// can have its pid: processes with and without a tag.
+/// Kills the rest of the session that a killed supervisor has led, as long as it is a zombie and no other process can
+/// have its pid: processes with and without a tag.
 void SupervisorLink::sweep_session() {
     siginfo_t info{};
     if (pid_ == 0 || ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | WNOHANG) != 0) return;

@@ -1,6 +1,6 @@
-// What hpo asks of the system about other processes beyond POSIX. linux/ has the calls of Linux, which a sandbox or an
-// emulator may refuse; posix/ does without them. Callers do without whatever is refused: docs/guarantees.md says what
-// that costs. This is the only file of the part whose functions differ between systems.
+// Calls of the system about other processes beyond POSIX. linux/ has those of Linux, which a sandbox or an emulator may
+// refuse; posix/ does without them. Callers do without a refused call, at a price that docs/guarantees.md tells. This
+// is the only file of the part whose functions differ between systems.
 #pragma once
 
 #include <sys/types.h>

@@ -42,7 +42,7 @@ bool lies_in(const fs::path& path, const std::vector<PodVolume>& volumes) {
     return std::ranges::any_of(volumes, [&](const PodVolume& volume) { return lies_in(path, volume); });
 }
 
-/// What each pod has, as Kubernetes writes it.
+/// The resources of each pod, as Kubernetes writes them.
 struct PodResources {
     std::int64_t cpus = 1;
     string memory;
@@ -69,7 +69,7 @@ Result<PodResources> resources_of(const Study& study, const AgentJob& job) {
     return pod;
 }
 
-/// Comments at the beginning: what the user does, and what pods need besides.
+/// Returns the comments at the beginning: the user's commands, and the further needs of pods.
 string introduction(const Study& study, const AgentJob& job, const string& name) {
     const string join = shell_word((job.folder / "join.json").string()), secret = name + "-join";
     string text = "# Pods that run trials of the study " + study.name + ", written by hpo " + version +

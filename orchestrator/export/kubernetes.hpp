@@ -21,7 +21,7 @@ struct PodVolume {
     friend bool operator==(const PodVolume&, const PodVolume&) = default;
 };
 
-/// What a study file does not say.
+/// The options of the Job that a study file does not have.
 struct AgentJob {
     std::string named;  ///< the argument with which hpo run finds the study: its file or its name
     std::string image;
@@ -32,7 +32,7 @@ struct AgentJob {
     std::vector<PodVolume> volumes;
     std::filesystem::path folder;    ///< of the study, absolute
     std::vector<std::string> files;  ///< of the study, absolute
-    std::string data_set;            ///< the name of one that is installed, such as fashion-mnist; empty: none
+    std::string data_set;            ///< the name of an installed one, such as fashion-mnist; empty: none
     unsigned user = 0, group = 0;    ///< that own the study's folder
 };
 

@@ -1,5 +1,5 @@
-// What the formats have in common that write a folder or a file for each trial: names of runs that stay the same, and
-// the files of a tree of folders.
+// The common part of formats that write a folder or a file for each trial: names of runs that stay the same, and the
+// files of a tree of folders.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ namespace run_field {
 constexpr int id = 1, project = 3, config = 4, group = 6, name = 8, tags = 10, start = 17;
 }
 
-/// The texts by which W&B reads what JSON has no numbers for.
+/// Returns a number as W&B reads it, with texts for those that JSON lacks (NaN, infinity).
 string json_text(double value) {
     if (std::isnan(value)) return R"("NaN")";
     if (std::isinf(value)) return value > 0 ? R"("Infinity")" : R"("-Infinity")";

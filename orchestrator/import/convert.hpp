@@ -1,7 +1,7 @@
 // Converts studies that were written for other tools to commented study files.
 //
-// The formats are listed in registry.hpp. A remark reports each thing that cannot be converted, with its line and what
-// to do instead. The result is always a valid study, since it is parsed before it is returned.
+// The formats are listed in registry.hpp. A remark reports each thing that cannot be converted, with its line and the
+// cure. The result is always a valid study, since it is parsed before it is returned.
 //
 // Time and memory are bounded for any input. The limits are those of study files.
 #pragma once

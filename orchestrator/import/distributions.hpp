@@ -23,7 +23,7 @@ struct Range {
 /// the range is not possible.
 std::string add_range(StudyBuilder& builder, const std::string& name, Range range, const study::Location& location);
 
-/// Adds a range whose values are its low and what lies whole steps above it. Returns the same as add_range().
+/// Adds a range whose values are its low and those whole steps above it. Returns the same as add_range().
 std::string add_stepped(StudyBuilder& builder, const std::string& name, const Range& range, double step,
                         const study::Location& location);
 

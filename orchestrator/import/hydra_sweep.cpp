@@ -148,7 +148,7 @@ HydraSweep cast(HydraSweep sweep, string_view type) {
     return sweep;
 }
 
-/// Converts a shuffled range to a choice among its values, which is what Optuna gets. Its end is not among them.
+/// Converts a shuffled range to a choice among its values without its end, as Hydra does for Optuna.
 HydraSweep shuffled(HydraSweep sweep) {
     if (sweep.kind != HydraSweep::Kind::range) return sweep;
     if (!(sweep.high - sweep.low < static_cast<double>(most_values) * sweep.step))

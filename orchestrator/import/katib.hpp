@@ -16,8 +16,8 @@ using KatibNames = std::map<std::string, std::string>;
 /// Reads a number as Kubernetes writes it, in quotes: "0.01".
 std::optional<double> quoted_number(const study::Node* node);
 
-/// Converts the trial template of an experiment to the study's command and environment. Reports what another step of a
-/// workflow, or a config map, would fill in.
+/// Converts the trial template of an experiment to the study's command and environment. Reports values that another
+/// step of a workflow, or a config map, would fill in.
 void read_katib_template(const Reading& reading, const study::Node& root, const KatibNames& names);
 
 /// Converts the collector of metrics to patterns for the output of the command, which must be known. `metrics` are the

@@ -86,7 +86,7 @@ string with_escaped_braces(string_view pattern) {
 }
 
 /// Returns the pattern that reads one metric by a format of Katib, whose first group is the name and whose second one
-/// is the number; nothing if it has no such groups.
+/// is the number; nothing if it has no two groups.
 std::optional<string> pattern_of(string_view format, string_view metric) {
     const auto groups = capturing_groups(format);
     if (groups.size() < 2 || groups[1].first < groups[0].last || groups[1].last >= format.size()) return {};

@@ -91,7 +91,7 @@ class KatibTemplate {
         return found == nullptr ? all.front() : found;
     }
 
-    /// Returns what Katib would substitute for a reference to the trial's own description, such as ${trialSpec.Name}.
+    /// Returns Katib's replacement of a reference to the trial's own description, such as ${trialSpec.Name}.
     [[nodiscard]] string own_value(string_view of) const {
         const Node* metadata = spec_ == nullptr ? nullptr : find(*spec_, "metadata");
         const auto within = [&](string_view prefix, const char* key) -> std::optional<string> {
@@ -199,7 +199,7 @@ class KatibTemplate {
         return shell ? "${{" + script::variable_of(found->second) + "}}" : "{" + found->second + "}";
     }
 
-    /// Returns what stands for $(NAME): Kubernetes knows the container's variables, and Tekton values of other steps.
+    /// Returns the text for $(NAME): Kubernetes knows the container's variables, and Tekton values of other steps.
     string variable(string_view whole, const Node& item) {
         const string_view name = whole.substr(2, whole.size() - 3);
         if (const auto own = builder_.script().environment.own.find(string(name));

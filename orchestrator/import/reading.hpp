@@ -45,8 +45,8 @@ void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const
 /// Selects random search over the space as declared, without stronger regularization for larger batches.
 void use_random(StudyBuilder& builder);
 
-/// Selects the sampler that tries every combination once, with their number as the budget. If there is no such sampler,
-/// or if the space is continuous, selects a similar one with a remark.
+/// Selects the sampler that tries every combination once, with their number as the budget. If hpo has none, or if the
+/// space is continuous, selects a similar one with a remark.
 void use_grid(const Reading& reading, const study::Location& location);
 
 }  // namespace hpo::importing

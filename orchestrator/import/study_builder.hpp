@@ -1,4 +1,4 @@
-// Collects the parts of a converted study, with remarks about what could not be converted.
+// Collects the parts of a converted study, with remarks about the parts that could not be converted.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class StudyBuilder {
     std::string title;        ///< for the first line: "a W&B sweep"
     std::string description;  ///< the original's description
 
-    /// Adds a remark about a difference and what to do about it. `line` counts from 1; 0 means the file as a whole.
+    /// Adds a remark about a difference, with the cure. `line` counts from 1; 0 means the file as a whole.
     void remark(const Section& section, int line, std::string text);
     void remark(const Section& section, const study::Location& location, std::string text) {
         remark(section, location.line, std::move(text));

@@ -409,7 +409,7 @@ Figure front(const Study& study, const StudyRecord& record) {
                                                         : others)
                     .points.push_back({*x, *y});
             }
-            // A point of the front dominates what lies between its neighbours' values: a staircase.
+            // A point of the front dominates the area between its neighbours' values: a staircase.
             if (goals.size() == 2) {
                 Path path{Tone::best, {}};
                 for (const Point& point : best.points) path.points.push_back(point);

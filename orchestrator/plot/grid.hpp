@@ -26,7 +26,7 @@ class Grid {
 
     Grid(int width, int height, const view::Screen& screen);
 
-    /// Writes text from a cell on; what lies outside the grid is left out. A wide character takes two cells.
+    /// Writes text from a cell on; the part outside the grid is left out. A wide character takes two cells.
     void write(int column, int row, std::string_view text, view::Style style = view::Style::plain);
     [[nodiscard]] int width() const { return width_; }
     [[nodiscard]] const view::Screen& screen() const { return screen_; }

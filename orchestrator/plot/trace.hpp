@@ -19,7 +19,7 @@ inline bool cut_to_unit(Point& a, Point& b) {
 }
 
 /// Calls `visit(x, y)` along a path between (0, 0) and (1, 1), at distances below those of `wide` x `high` cells.
-/// Leaves out what lies above or below, and gaps.
+/// Leaves out gaps, and the parts above or below.
 template <class Visit>
 void trace(const std::vector<Point>& path, double wide, double high, Visit&& visit) {
     for (std::size_t i = 1; i < path.size(); ++i) {

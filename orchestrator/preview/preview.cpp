@@ -143,7 +143,7 @@ bool prints_to_terminal(const ScriptWorker& script) {
             script::profits_from_terminal(script.command));
 }
 
-/// Takes what trials need from the study's declaration. Throws Fatal if they never fit.
+/// Takes the needs of trials from the study's declaration. Throws Fatal if they never fit.
 ScriptPreview script_trials(const Study& study, PackingQuestion question) {
     const ScriptWorker& script = *study.script();
     ScriptPreview preview;

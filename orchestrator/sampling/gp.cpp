@@ -44,7 +44,7 @@ namespace {
 constexpr std::size_t most_modelled = 500;  // observations in a model: the better half, and the rest evenly
 constexpr int global_draws = 400, local_draws = 200;
 constexpr double most_cost_power = 2;        // at the start of a study that time ends
-constexpr std::uint64_t start_choices = 4;   // start points of which such a study takes the quickest
+constexpr std::uint64_t start_choices = 4;   // start points of which that study takes the quickest
 constexpr std::size_t enough_elsewhere = 8;  // trials of another study that say where to begin
 constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 

@@ -40,13 +40,13 @@ std::vector<double> ranks(const std::vector<double>& values) {
     return made;
 }
 
-/// Gives the inputs what is known of their targets beforehand: the noise of each, and the slopes of their mean.
+/// Gives the inputs the knowledge about their targets: the noise of each, and the slopes of their mean.
 void take_known(Inputs& inputs, const SearchSpace& space, const Targets& targets) {
     inputs.variances = targets.variances;
     inputs.slopes = slopes_along_expected(inputs, space, targets.values);
 }
 
-/// Draws from Gumbel's distribution. The model of the largest log density plus such a draw is drawn by the densities.
+/// Draws from Gumbel's distribution. The model of the largest log density plus a draw is then drawn by its density.
 double gumbel(const std::function<double()>& uniform) { return -std::log(-std::log(std::max(uniform(), 1e-300))); }
 
 /// Draws the model's hyperparameters from their posterior.

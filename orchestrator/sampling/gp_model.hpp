@@ -72,7 +72,7 @@ struct Data {
     std::vector<double>
         variances;  ///< of predicted losses and of means over folds, 0 for others; empty if there are none
     /// The largest number of steps. If the numbers of steps differ, their logarithm is a further input. If they do not,
-    /// there is no such input and this is 0.
+    /// this is 0, without an input.
     std::int64_t steps = 0;
 };
 /// Returns the data of the trials with the indices `kept`. The loss of a trial whose end is predicted counts as

@@ -13,7 +13,7 @@
 
 namespace hpo {
 
-/// What the model expects of a configuration.
+/// The model's prediction for a configuration.
 struct Expected {
     std::int64_t trial = 0;  ///< the first trial of the configuration
     double value = 0;        ///< of a further training, in units of the objective

@@ -59,7 +59,7 @@ struct SamplerSetup {
     std::optional<double> seconds = {};  ///< time budget of the study
     Space space;                         ///< each dimension is one coordinate, in this order
     bool stops_early = false;            ///< true if rules of the study end or pause trials early
-    bool foretells = false;              ///< true if the predicted ends of such trials are told
+    bool foretells = false;              ///< true if the predicted ends of these trials are told
     /// The trial that may try the middle of the space, as the first trial without a given configuration among the first
     /// two. 0 if the study file gives the first configurations.
     std::int64_t middle_at = 1;

@@ -11,8 +11,8 @@
 namespace hpo {
 
 /// Returns the ends of a side of the box for a dimension with `values` different values, whose coordinates `middle`
-/// returns in ascending order. The ends are such coordinates, so that no point of the box is rounded to one outside.
-/// The neighbours of the centre always belong to the box, as there would be nothing to try in a smaller one.
+/// returns in ascending order. The ends are two of these coordinates, so that no point of the box is rounded to one
+/// outside. The neighbours of the centre always belong to the box, as there would be nothing to try in a smaller one.
 std::pair<double, double> discrete_side(double centre, double length, std::uint64_t values,
                                         const std::function<double(std::uint64_t)>& middle);
 

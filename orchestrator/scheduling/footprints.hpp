@@ -27,7 +27,7 @@ Footprint with_measurement_error(const Footprint& peak);
 /// reserved as 0.
 ///
 /// A declared size holds until a measurement exceeds it, and is then replaced by the learned bound. Otherwise:
-/// - Parameters that were measured: the largest such peak and its error.
+/// - Parameters that were measured: their largest peak and its error.
 /// - In proportion: for each measured configuration, its peak times how many times larger each whole number is here,
 ///   times 1.25 for each categorical that differs (at most 2 in all); of these the least. It is an upper bound where
 ///   memory grows with each whole number at most in proportion; leaving one configuration out shows the error of this

@@ -148,7 +148,7 @@ class Placement {
     std::set<std::int64_t> without_needs_;  ///< trials that would wait for a worker if their needs were known
     std::set<std::int64_t> never_;          ///< trials of queue_ that are too large for the empty machine
     std::set<std::int64_t> kept_out_;       ///< trials of queue_ that other programs keep out
-    /// A trial on a host, and one on devices, that need as much as any in queue_ that may ever start, or more.
+    /// Upper bounds of the needs in queue_, except those in never_: of trials on a host, and of trials on devices.
     std::optional<TrialNeeds> largest_on_host_, largest_on_devices_;
     bool changed_ = true;  ///< since take_changed()
 

@@ -24,13 +24,13 @@ struct SimulatedMachine {
     std::vector<std::vector<double>> throughput{};  ///< of each accelerator: DeviceGroup::throughput
     double launch = 0;                              ///< seconds from starting a worker until it is ready
     double exit = 0;                                ///< seconds from asking it to leave until it is gone
-    bool asks = true;                               ///< workers answer what a trial needs, as the native one does
+    bool asks = true;                               ///< workers answer `plan`, as the native one does
     bool checkpoints = true;                        ///< a paused trial resumes at its last step
 };
 
 struct SimulatedEnd {
     double seconds = 0;       ///< of the session, by the virtual clock
-    double busy = 0;          ///< share of it in which a core or an accelerator trained, averaged over all of them
+    double busy = 0;          ///< share of that time in which a core or an accelerator trained, on average
     std::int64_t trials = 0;  ///< proposed
     std::int64_t complete = 0, stopped = 0, diverged = 0, failed = 0;
     std::int64_t steps = 0;  ///< trained, over all attempts

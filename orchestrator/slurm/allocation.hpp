@@ -34,7 +34,7 @@ bool await_end_of_others(Commands& commands, const StudyFolder& folder);
 std::string why_next_job(const RunOutcome& outcome, const StudyFolder& folder);
 
 /// Lets Slurm queue the job again, whose session began with the progress `before`. Returns the exit status of this
-/// process, and prints `why` and what follows. Throws Fatal if this job and the one before got no trial further.
+/// process, and prints `why` and the consequence. Throws Fatal if this job and the one before got no trial further.
 int queue_again(Commands& commands, const std::string& job, const StudyFolder& folder, const Progress& before,
                 const RunOutcome& outcome, const std::string& why);
 

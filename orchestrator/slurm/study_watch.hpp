@@ -1,4 +1,4 @@
-// Reads a study that another process runs, and tells an observer of `hpo run` what happens there.
+// Reads a study that another process runs, and tells an observer of `hpo run` its events.
 #pragma once
 
 #include <optional>

@@ -69,7 +69,7 @@ bool is_unreachable(std::string_view message);
 /// Returns the sentence about a job that Slurm has refused, with the key of the study file to change.
 std::string refusal_text(std::string_view message, const SlurmJob& job, const std::vector<Partition>& partitions);
 
-/// Returns why the partition's time limit lets no such job start; empty: it does, or is not known.
+/// Returns why the partition's time limit does not let the job start; empty: it does, or is not known.
 std::string above_time_limit(const SlurmJob& job, const std::vector<Partition>& partitions);
 
 }  // namespace hpo::slurm

@@ -1,5 +1,5 @@
 // Recognises trials that repeat an earlier trial exactly. If parameters are rounded or have no effect, a sampler
-// proposes the same training again under other numbers. Such trials teach nothing and would fill the places of the
+// proposes the same training again under other numbers. These trials teach nothing and would fill the places of the
 // best.
 #pragma once
 

@@ -19,7 +19,7 @@ struct Verdict {
     to_worker::Action action = to_worker::Action::go_on;
     std::string rule;      ///< the rule's name in the study file; empty if the trial continues
     std::string reason;    ///< a text with the numbers that led to the verdict
-    bool lasting = false;  ///< true if other trials are judged by this report; such a step is read again when the
+    bool lasting = false;  ///< true if other trials are judged by this report; its step is read again when the
                            ///< study is resumed, even if its own trial has ended
 };
 

@@ -10,7 +10,7 @@ bool lock_file(int descriptor);
 /// Returns true if another open file has the lock.
 bool is_file_locked(int descriptor);
 
-/// Returns true if the file system knows such locks, for an open file or folder; else false, with errno.
+/// Returns true if the file system can lock files, for an open file or folder; else false, with errno.
 bool knows_file_locks(int descriptor);
 
 }  // namespace hpo

@@ -18,7 +18,7 @@ std::optional<std::string> network_name(unsigned long magic);
 /// Returns the name of the network file system of `path`; nullopt for others, and if statfs fails.
 std::optional<std::string> network_file_system(const std::filesystem::path& path);
 
-/// Returns true if what is below `path` lies in memory and not on a disk, as far as the system tells.
+/// Returns true if files below `path` lie in memory and not on a disk, as far as the system tells.
 bool lies_in_memory(const std::filesystem::path& path);
 
 /// Fails if files in an existing folder cannot be locked as a study's holder locks them. Asks for a lock on the folder

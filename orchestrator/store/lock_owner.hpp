@@ -35,7 +35,7 @@ class LockQuestion {
    public:
     explicit LockQuestion(std::filesystem::path database) : database_(std::move(database)) {}
 
-    /// Returns true if /proc/locks shows such a process, or the kernel knows one.
+    /// Returns true if /proc/locks shows a process that holds it, or the kernel knows one.
     [[nodiscard]] bool held();
 
     /// The kernel knows of processes that /proc/locks does not show: in other containers and on other hosts.

@@ -40,7 +40,7 @@ class SqliteStore final : public Store {
     [[nodiscard]] std::string source() const override { return source_; }
 
     Result<void> set_source(const std::string& yaml) override {
-        ++counts_.results;  // with it what an earlier session has written, which may have been killed before it was on
+        ++counts_.results;  // and, with it, results of an earlier session that may have been killed before they were on
                             // the disk
         if (auto set = write([&] { return put("source", yaml); }); !set) return --counts_.results, set;
         source_ = yaml;

@@ -171,7 +171,7 @@ const Node* expression_of_end(const Node& node) {
         return name != nullptr && name->kind == Node::Kind::scalar ? name : nullptr;
     }
     if (node.kind != Node::Kind::scalar) return nullptr;
-    // A text that begins like a number and has no operator is meant as a number, such as 1e-3, .inf or 10k.
+    // A text that begins like a number and has no operator, such as 1e-3, .inf or 10k, is meant as a number.
     const auto is_letter = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
     };

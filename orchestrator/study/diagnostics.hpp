@@ -31,7 +31,7 @@ class Diagnostics {
     /// Returns true if the file has `text` at a location.
     [[nodiscard]] bool shows(const Location& location, std::string_view text) const;
 
-    /// Accepts what earlier versions accepted in a study that has run, so that its results can still be read.
+    /// Accepts keys of earlier versions in a study that has run, so that its results can still be read.
     void accept_earlier() { accepts_earlier_ = true; }
     [[nodiscard]] bool accepts_earlier() const { return accepts_earlier_; }
 

@@ -12,8 +12,8 @@ struct CodePoints {
 };
 
 /// Ranges of the letters, marks and decimal digits beyond ASCII (categories L, M and Nd of Unicode 14, up to U+FFFF) in
-/// their order, without what has no shape of its own: fillers, joiners and selectors of variants. Code points of no
-/// character may lie within a range. tests/e2e/schema_test.py compares the ranges with Python's unicodedata.
+/// their order, without shapeless characters: fillers, joiners and selectors of variants. Code points of no character
+/// may lie within a range. tests/e2e/schema_test.py compares the ranges with Python's unicodedata.
 constexpr CodePoints letter_ranges[] = {
     {0x00aa, 0x00aa}, {0x00b5, 0x00b5}, {0x00ba, 0x00ba}, {0x00c0, 0x00d6}, {0x00d8, 0x00f6}, {0x00f8, 0x02c1},
     {0x02c6, 0x02d1}, {0x02e0, 0x02e4}, {0x02ec, 0x02ec}, {0x02ee, 0x02ee}, {0x0300, 0x034e}, {0x0350, 0x0374},

@@ -97,7 +97,7 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
     }
 }
 
-/// Reports what is for scripts only.
+/// Reports keys that are for scripts only.
 void check_native_trial(Diagnostics& diagnostics, const Node& trial, std::int64_t processes) {
     for (const auto& entry : trial.entries)
         if (entry.key == "memory" || entry.key == "gpu_memory" || entry.key == "gpus")

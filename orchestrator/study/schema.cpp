@@ -43,7 +43,7 @@ Json number_schema(bool whole, double low, double high) {
     return schema;
 }
 
-/// Reads what stands between < and >.
+/// Reads the type between < and >.
 Json type_schema(string_view type) {
     std::istringstream words{string(type)};
     string name;

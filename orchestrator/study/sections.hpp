@@ -82,7 +82,7 @@ SlurmJob read_slurm(Diagnostics& diagnostics, const Node& node);
 /// Reads the section `keep`, whose values are `all`, `none` or `best N`. By default a script's checkpoints are all
 /// kept.
 Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native);
-/// Returns the text that read_keep() reads, such as "best 5". An absent limit is "all".
+/// Returns the text for read_keep(), such as "best 5". An absent limit is "all".
 std::string keep_text(const std::optional<std::int64_t>& limit);
 
 /// Reports errors that involve several sections: names that are set twice, hidden together with width, batches that are

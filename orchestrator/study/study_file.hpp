@@ -26,11 +26,11 @@ namespace hpo {
 /// Parses and checks a study. `set` holds `key=value` overrides, such as `budget.trials=8` or `space.lr.high=0.1`,
 /// whose values are YAML. They are applied in order before the check, and their errors begin with `--set key=value`.
 /// The names and options of samplers and stopping rules are checked against `vocabulary` unless it is empty. The
-/// study's `source` is `text`, or what write_study() returns if there are overrides.
+/// study's `source` is `text`, or the result of write_study() if there are overrides.
 Result<Study> parse_study(std::string_view text, const std::string& file_name, std::span<const std::string> set = {},
                           const Vocabulary& vocabulary = {});
 
-/// Parses the text of a study that has run, and accepts what earlier versions accepted: commands with texts such as
+/// Parses the text of a study that has run, and accepts the forms of earlier versions: commands with texts such as
 /// {lr:.4f}, and parameters that share a variable.
 Result<Study> parse_stored_study(std::string_view text, const std::string& file_name,
                                  const Vocabulary& vocabulary = {});

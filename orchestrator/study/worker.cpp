@@ -536,7 +536,7 @@ static void check_variables(Diagnostics& diagnostics, const ReadSpace& space, co
     for (const auto& [name, value] : worker.params) add(name);
 }
 
-/// Reports what cannot be given to the processes that train a trial together.
+/// Reports keys that the processes which train a trial together cannot have.
 static void check_processes(Diagnostics& diagnostics, const ReadWorker& worker) {
     const ScriptWorker& script = *worker.script();
     if (!script.preload.empty())

@@ -21,7 +21,7 @@ struct Channel {
 struct Measurement {
     Channel channel;
     double value = 0;
-    /// False if no device of this kind can have the value. Such a reading is shown as impossible and excluded from
+    /// False if no device of this kind can have the value. The reading is then shown as impossible and excluded from
     /// averages.
     bool possible = true;
 };

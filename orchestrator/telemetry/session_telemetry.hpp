@@ -19,8 +19,8 @@ class SessionTelemetry {
     SessionTelemetry(Host host, Seconds now) : sampler_(std::move(host), now), begin_(now) {}
 
     /// Takes a sample and returns the rows of the interval if it has ended. Should be called about once a second.
-    /// `training` is true if any trial trained since the last call. Idle time is left out, since it does not show what
-    /// limits the study. `wall` is the wall-clock time in seconds since the epoch. `process` is the root of the
+    /// `training` is true if any trial trained since the last call. Idle time is left out, since it does not show the
+    /// study's bottleneck. `wall` is the wall-clock time in seconds since the epoch. `process` is the root of the
     /// processes of all trials, whose cores are sampled then; 0: they are not.
     std::vector<TelemetryRow> tick(Seconds now, double wall, const DeviceReadings& devices, bool training,
                                    std::int64_t process = 0);

@@ -1,5 +1,5 @@
-// Explains a summary of telemetry in sentences: what limits the work, and which readings contradict each other. Does no
-// I/O.
+// Explains a summary of telemetry in sentences: the bottleneck of the work, and readings that contradict each other.
+// Does no I/O.
 #pragma once
 
 #include <string>

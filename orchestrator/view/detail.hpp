@@ -13,7 +13,7 @@
 
 namespace hpo::view {
 
-/// What a page shows of a trial that the database does not have.
+/// The facts on a trial's page that the database does not have.
 struct TrialFiles {
     std::string log;                           ///< empty if there is none
     std::string checkpoints;                   ///< the trial's folder; empty if there is none

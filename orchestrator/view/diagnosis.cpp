@@ -33,7 +33,7 @@ std::string list_of_devices(const std::vector<std::string>& devices) {
 
 constexpr int state_width = 9;
 
-/// Draws a line that is not cut, since its end says what cures.
+/// Draws a line that is not cut, since the cure is at its end.
 std::string draw_whole(const Line& line, const Screen& screen) {
     Screen wide = screen;
     wide.width = 0;

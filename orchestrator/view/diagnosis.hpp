@@ -9,10 +9,10 @@
 
 namespace hpo::view {
 
-/// Draws a line for each finding, below it what follows and the cure, and a last line with the result.
+/// Draws a line for each finding, below it the consequence and the cure, and a last line with the result.
 std::string draw_diagnosis(const Diagnosis& diagnosis, const Screen& screen);
 
-/// Draws two lines: a promise of the self-test, and what was seen of it.
+/// Draws two lines: a promise of the self-test, and the observation.
 std::string draw_promise(const Promise& promise, const Screen& screen);
 /// Draws the last line of the self-test, which names the folder that was kept.
 std::string draw_self_test_end(const SelfTestResult& result, const Screen& screen);

@@ -122,7 +122,7 @@ std::int64_t count_spared(const StudyRecord& record) {
                          [](const TrialRecord& trial) { return trial.spared; });
 }
 
-/// Returns what stopping saved as one line, or an empty text if nothing is known to have been left out.
+/// Returns the savings of stopping as one line, or an empty text if nothing is known to have been left out.
 std::string savings_line(const Study& study, const StudyRecord& record) {
     const auto saved = savings(study, record);
     const std::int64_t spared = count_spared(record);
@@ -174,8 +174,8 @@ void add_commands(Canvas& canvas, const Study& study, const TrialRecord* best, c
     canvas.add(Line().add("Stored in     ").add(printable(facts.folder)));
 }
 
-/// Adds what stopping saved: the time of the steps that were left out, less that of restarts. For scripts that start
-/// slowly, restarts may take longer than these steps. Returns false if nothing is known to have been left out.
+/// Adds the savings of stopping: the time of the steps that were left out, less that of restarts. For scripts that
+/// start slowly, restarts may take longer than these steps. Returns false if nothing is known to have been left out.
 bool add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) {
     const auto saved = savings(study, record);
     if (!saved || saved->left == 0) return false;
@@ -213,7 +213,7 @@ bool add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
     return true;
 }
 
-/// Adds how many trials went on although a rule would have paused them. `saved` is true below what stopping saved.
+/// Adds how many trials went on although a rule would have paused them. `saved` is true below the savings of stopping.
 void add_spared(Canvas& canvas, const StudyRecord& record, bool saved) {
     const std::int64_t spared = count_spared(record);
     if (spared == 0) return;

@@ -17,8 +17,8 @@ struct ReportFacts {
     std::vector<std::string> insights = {};  ///< findings about the parameters, one per line
 };
 
-/// Returns the best value, the five best trials with their parameters, findings, what stopping saved, the next commands
-/// and the study's folder. The report is as long as necessary; the screen's height is ignored.
+/// Returns the best value, the five best trials with their parameters, findings, the savings of stopping, the next
+/// commands and the study's folder. The report is as long as necessary; the screen's height is ignored.
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen);
 

@@ -1,4 +1,4 @@
-// Computes what all views show of a study from its record: counts, ranking, speed, savings. Pure.
+// Computes the facts that all views show from a study's record: counts, ranking, speed, savings. Pure.
 #pragma once
 
 #include <array>

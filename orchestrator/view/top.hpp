@@ -56,7 +56,7 @@ enum class TopRequest { none, quit, stop_chosen, stop_study, open_study };
 /// Applies a key to `state` and returns the action of the caller.
 TopRequest on_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen);
 
-/// Adapts the state to what has changed in the study, or to the screen: limits scrolling to the end of a page. Must be
+/// Adapts the state to changes of the study, or to the screen: limits scrolling to the end of a page. Must be
 /// called before drawing.
 void settle(TopState& state, const TopInput& input, const Screen& screen);
 

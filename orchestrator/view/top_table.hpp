@@ -18,7 +18,7 @@ namespace hpo::view {
 
 using Trials = std::vector<const TrialRecord*>;
 
-/// The order of rows by a field. By default the best comes first, and otherwise what is usually looked for: the
+/// The order of rows by a field. By default the best comes first, and otherwise the extreme that users look for: the
 /// fastest, the longest, the largest memory, but the first trial and the least parameter.
 struct TopOrder {
     TrialField field;

@@ -178,7 +178,7 @@ class Device {
     /// Number of launches handed to the driver so far (a graph counts as one); 0: they are not counted.
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
     /// Bytes that the device writes and reads again soon at full speed: operations that need much temporary memory work
-    /// on parts of such a size. Half of a usual second-level cache; on a GPU, enough to keep all its cores busy.
+    /// on parts of this size. Half of a usual second-level cache; on a GPU, enough to keep all its cores busy.
     [[nodiscard]] virtual std::int64_t part_bytes() const { return std::int64_t{1} << 19; }
     /// Bytes of the device's memory that a stream takes in addition to its arena.
     [[nodiscard]] virtual std::size_t stream_bytes(int /*replicas*/) const { return 0; }

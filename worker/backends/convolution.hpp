@@ -44,8 +44,8 @@ struct Fold {
     [[nodiscard]] Work work() const { return moving(input, {input, output}); }
 };
 
-/// A convolution in float32 without its patches in memory: what Linear makes of the weights and the patches of
-/// Unfold, but for the order of the sums. N images of P pixels, Q pixels of the output, E elements of a patch.
+/// A convolution in float32 without its patches in memory: equals Linear of the weights and the patches of Unfold, but
+/// for the order of the sums. N images of P pixels, Q pixels of the output, E elements of a patch.
 struct Convolve {
     Patches patches;
     Tensor input;      ///< [N * P, channels]

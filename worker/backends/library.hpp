@@ -28,7 +28,7 @@ class Library {
 
     explicit operator bool() const { return handle_ != nullptr; }
 
-    /// Sets `function` to the symbol `name`; false if the library has no such symbol.
+    /// Sets `function` to the symbol `name`; false if the library has none.
     template <class F>
     bool find(const char* name, F*& function) const {
         function = reinterpret_cast<F*>(dlsym(handle_, name));

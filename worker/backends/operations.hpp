@@ -155,8 +155,8 @@ struct Gather {
 };
 
 /// Precision of the operands of matrix products; sums are float32 always. tf32 rounds operands to 10 bits of mantissa
-/// inside the product. For bfloat16 and float16 the operands are tensors of such numbers. The operation that computes a
-/// number rounds it (to nearest, ties to even) where it writes to such a tensor; Round is for all others.
+/// inside the product. For bfloat16 and float16 the operands are 16-bit tensors. The operation that computes a number
+/// rounds it (to nearest, ties to even) where it writes to a 16-bit tensor; Round is for all others.
 enum class Precision : std::uint8_t { float32, tf32, bfloat16, float16 };
 
 /// The element type of a product's operands: f32, bf16 or f16.

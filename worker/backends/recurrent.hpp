@@ -19,9 +19,9 @@ struct SwapRows {
     [[nodiscard]] Work work() const { return moving(input, {input, output}); }
 };
 
-/// One step of a gated recurrent unit (Cho et al. 2014) in the form of torch.nn.GRU, whose reset gate multiplies what
-/// comes from the state: r = sigmoid(x_r + h_r), z = sigmoid(x_z + h_z), n = tanh(x_n + r * h_n),
-/// output = (1 - z) * n + z * before. x is `gates` + `input_bias`, h is `recurrent` + `recurrent_bias`.
+/// One step of a gated recurrent unit (Cho et al. 2014) in the form of torch.nn.GRU, whose reset gate multiplies the
+/// part from the state: r = sigmoid(x_r + h_r), z = sigmoid(x_z + h_z), n = tanh(x_n + r * h_n), output = (1 - z) * n +
+/// z * before. x is `gates` + `input_bias`, h is `recurrent` + `recurrent_bias`.
 struct GruStep {
     Tensor gates;           ///< [B, 3 * W] the products with the input; becomes r, z and n
     Tensor recurrent;       ///< [B, 3 * W] the products with the state before

@@ -24,7 +24,7 @@ bool is_missing(std::string_view field);
 /// Returns the problem of a missing target, and the cure: the end of an error message.
 std::string missing_target(std::string_view field);
 
-/// Returns the problem of a target of which no two rows have the same class, and the cure: the end of an error message,
+/// Returns the problem of a target without two rows of the same class, and the cure: the end of an error message,
 /// or an empty text where classes repeat, or where the rows are too few to say. `first`: the class of the first row.
 std::string unrepeated_classes(std::size_t classes, std::int64_t rows, std::string_view first, bool are_numbers);
 

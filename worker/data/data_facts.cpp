@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t most_told_apart = 1001;      // values of a column that are told apart
-constexpr std::size_t most_ranked_rows = 200'000;  // by which a column is compared with the target
+constexpr std::size_t most_told_apart = 1001;      // different values counted in a column
+constexpr std::size_t most_ranked_rows = 200'000;  // compared with the target
 
 /// The counts of a column, while the file is read.
 struct ColumnTally {

@@ -9,7 +9,7 @@ using SampleJson = nlohmann::ordered_json;
 
 constexpr std::int64_t most_sample_numbers = std::int64_t{1} << 31;
 
-/// Throws nlohmann's exceptions where there is no such integer.
+/// Throws nlohmann's exceptions where `name` is no integer.
 std::int64_t extent_of(const nlohmann::json& json, const char* name) {
     const nlohmann::json& value = json.at(name);
     const auto extent = value.is_number_integer() ? value.get<std::int64_t>() : 0;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t most_rows = 1'000'000'000;
 constexpr std::int64_t most_features = 65'536;
 constexpr std::size_t most_values = 1000;         // different ones of a categorical column
-constexpr std::size_t most_telling_values = 64;   // of a column from each of which the target may follow
+constexpr std::size_t most_telling_values = 64;   // of a column that may give the target away
 constexpr std::size_t most_classes = 4096;        // of a target with texts
 constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
 

@@ -21,7 +21,7 @@ struct ClassedSamples {
     SplitKind split = SplitKind::random;
 };
 
-/// Refuses a split by which one class alone is trained on. The error begins with the key that makes the split, and
+/// Refuses a split whose training part has one class alone. The error begins with the key that makes the split, and
 /// tells the cure.
 Result<void> check_trained_classes(const DataConfig& config, const ClassedSamples& samples,
                                    std::span<const RowUse> uses);

@@ -33,8 +33,8 @@ struct Parameter {
     Place place = Place::fixed;
     std::int64_t width = 0;  ///< hidden units that it begins with (hidden, output) or ends in (input, vector)
     bool trained = true;     ///< or a statistic that the forward pass updates, whose gradient is 0
-    /// Rows of each of the matrices that lie one below the other in it, such as those of queries, keys and values;
-    /// empty: it is one matrix.
+    /// Rows of each matrix if several lie one below the other, such as those of queries, keys and values; empty: it is
+    /// one matrix.
     std::vector<std::int64_t> stacked{};
 
     [[nodiscard]] std::int64_t elements() const;

@@ -20,7 +20,7 @@ KnownTargets::KnownTargets(const SavedModel& model, std::span<const std::string>
     for (const SavedTarget& target : model.targets) {
         const auto found = std::ranges::find(names, target.name);
         const auto field = static_cast<std::size_t>(found - names.begin());
-        // A column that is read as another kind, such as a feature too, cannot be read as a target.
+        // A column that is also read as another kind, such as a feature, cannot be read as a target.
         const Wanted kind = classes ? Wanted::text : Wanted::number;
         if (target.name.empty() || found == names.end() ||
             (wanted[field] != Wanted::nothing && wanted[field] != kind)) {

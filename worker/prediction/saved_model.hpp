@@ -49,7 +49,7 @@ struct SavedModel {
 /// Reads the file of a model. Errors name the file and the flaw: no model of hpo, a model from before the shape of its
 /// input was stored (train it again), weights that do not match the configuration.
 Result<SavedModel> read_saved_model(const std::filesystem::path& file);
-/// Reads the bytes of such a file. Errors do not name the file.
+/// Reads the bytes of a model's file. Errors do not name the file.
 Result<SavedModel> parse_saved_model(std::string_view bytes);
 
 }  // namespace hpo

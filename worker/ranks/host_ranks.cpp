@@ -44,7 +44,7 @@ struct alignas(line) HostCommunicator::Shared {
     std::atomic<std::int32_t> lost;       ///< a rank that has ended, plus 1; 0: none
 };
 
-/// Of each rank.
+/// Written by the rank itself.
 struct alignas(line) HostCommunicator::Own {
     std::atomic<std::uint64_t> arrived;   ///< barriers that it has reached
     std::atomic<std::uint64_t> exchange;  ///< of the last one: its kind and length, see kind_bit
@@ -84,7 +84,7 @@ HostCommunicator::HostCommunicator(int rank, int size, const Descriptor& memory,
     void* const mapped = ::mmap(nullptr, host_ranks_bytes(size), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
     if (mapped == MAP_FAILED) throw std::bad_alloc();
     memory_ = static_cast<std::byte*>(mapped);
-    shared_ = reinterpret_cast<Shared*>(memory_);  // all of it begins as 0, which is the first state of all members
+    shared_ = reinterpret_cast<Shared*>(memory_);  // begins as 0, which is the first state of all members
 }
 
 HostCommunicator::~HostCommunicator() { ::munmap(memory_, host_ranks_bytes(size_)); }

@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-/// What all ranks share, made by rank 0 before the others start.
+/// The memory and sockets of all ranks, made by rank 0 before the others start.
 struct HostRanks {
     Descriptor memory;               ///< of host_ranks_bytes(size)
     std::vector<Descriptor> lead;    ///< of rank 0: its sockets to ranks 1, 2, ...

@@ -25,7 +25,7 @@ struct RankEnd {
     int status = 0;       ///< as waitpid tells it
     std::string words{};  ///< why, as the rank tells it; empty: it told nothing
 };
-/// Returns "rank 1 of the trial was killed by signal 9", or what it told.
+/// Returns "rank 1 of the trial was killed by signal 9", or the rank's own words.
 std::string to_text(const RankEnd& end);
 /// Ends this process as `end` tells, so that its parent sees the same end.
 [[noreturn]] void end_like(const RankEnd& end);
@@ -39,11 +39,11 @@ class RankProcesses {
     RankProcesses& operator=(const RankProcesses&) = delete;
 
     [[nodiscard]] int size() const { return size_; }
-    /// Starts all unless all run. Returns whether it did: then communicator() is another one.
+    /// Starts all ranks unless all run. Returns true if it did: then communicator() is another one.
     Result<bool> start();
-    /// That of rank 0. Must not be called before start() or after stop().
+    /// Returns rank 0's communicator. Must not be called before start() or after stop().
     [[nodiscard]] HostCommunicator& communicator() { return *communicator_; }
-    /// Those of rank 0 when this was made, on which the other ranks start.
+    /// Returns rank 0's cores when this was made; the other ranks start on them.
     [[nodiscard]] const RankCores& cores() const { return cores_; }
     /// Kills all, and returns once they have ended.
     void stop();

@@ -30,9 +30,9 @@ Result<void> check_class_weights(const ClassWeights& weights, const DataShape& s
 /// samples with each label; `targets` is the number of all targets.
 ///
 /// Weights of classes are scaled so that their mean over the targets is 1, and the loss keeps its size. Balanced, a
-/// class counts in inverse proportion to its targets (King and Zeng 2001). The weight of a label is what having it
-/// counts, as against not having it; balanced, that is the ratio of the targets without it to those with it. A class
-/// that no target has, and a label that none or all have, has the weight 1 when balanced.
+/// class counts in inverse proportion to its targets (King and Zeng 2001). The weight of a label multiplies the loss of
+/// samples that have it; balanced, it is the ratio of the targets without it to those with it. A class that no target
+/// has, and a label that none or all have, has the weight 1 when balanced.
 std::vector<float> class_weights_of(const ClassWeights& weights, Task task, std::span<const std::int64_t> counts,
                                     std::int64_t targets);
 

@@ -17,7 +17,7 @@ namespace hpo {
 struct GroupPlan;
 struct RateRun;
 
-/// One of the matrices that lie one below the other in a parameter.
+/// A matrix of a parameter in which several lie one below the other.
 struct MatrixPart {
     std::int64_t first = 0;  ///< element of the parameter
     std::int64_t rows = 0, columns = 0;

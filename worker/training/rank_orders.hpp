@@ -1,4 +1,4 @@
-// The ranks of a trial: rank 0 trains it as a worker with one process does, and tells the others what to do. They load
+// The ranks of a trial: rank 0 trains it as a worker with one process does, and gives the others orders. They load
 // the same data, take over the trainer's state, and train the same steps with their own micro-batches. Rank 0 alone
 // evaluates, reports, and writes files.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace hpo {
 
-/// What rank 0 orders next.
+/// The next order of rank 0.
 struct RankOrder {
     enum class Kind {
         clear,  ///< no arena: rank 0 waits until it is freed
@@ -37,7 +37,7 @@ std::string to_text(const RankOrder& order);
 /// Throws std::exception for a text that to_text() has not returned.
 RankOrder order_of(const std::string& text);
 
-/// Returns a rank's own configuration with what rank 0 has settled: its plan divides batches as that of rank 0 does.
+/// Returns a rank's own configuration with rank 0's choices: its plan divides batches as that of rank 0 does.
 Configuration as_ordered(Configuration own, const RankOrder& order);
 
 /// Returns the cores of a rank among those of the trial: as many for each rank, the one after the other. With fewer

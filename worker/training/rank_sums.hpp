@@ -1,5 +1,5 @@
-// Adds up over the ranks what each has computed from its micro-batches of an update: gradients, losses, and the
-// statistics that a forward pass updates.
+// Adds up the results of all ranks from their micro-batches of an update: gradients, losses, and the statistics that a
+// forward pass updates.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ class Trainer {
    public:
     /// `arena` has at least plan.arena.bytes; its content does not matter. `data` and `arena` must outlive the trainer.
     /// The replicas of `replicas` (plan.replicas of them at most) are added; `steps` is the whole budget of each.
-    /// `ranks`: of which this process is one; they outlive the trainer.
+    /// `ranks`: the trial's, this process among them; they outlive the trainer.
     Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data,
             std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock,
             Communicator* ranks = nullptr);
@@ -53,9 +53,9 @@ class Trainer {
     void adopt(const Trainer& other);
     /// Removes a replica; the last replica takes its number. At least one must remain.
     void remove(int replica);
-    /// Between two steps: from now on the schedule's learning rate is multiplied by `scale`.
+    /// Multiplies the schedule's learning rate by `scale` from now on. Call it between two steps.
     void set_rate_scale(int replica, double scale) { replicas_[index(replica)].rate_scale = scale; }
-    /// At any time: the replica trains no more, and its weights stay as they are.
+    /// Stops training a replica, at any time; its weights stay as they are.
     void deactivate(int replica);
     [[nodiscard]] int replicas() const { return static_cast<int>(replicas_.size()); }
 
@@ -105,7 +105,7 @@ class Trainer {
     void use_weights(const Tensor& block);
     void read_window(std::int64_t count);
     bool end_steps();
-    /// `samples` of the fold of the replicas, of which there are `all`.
+    /// Evaluates replicas on `samples` of their fold, which has `all`.
     bool evaluate(const Samples& samples, std::int64_t all, int first, int count,
                   const ShouldContinue& should_continue);
     [[nodiscard]] std::span<const BatchOrder> batch_orders();

@@ -74,7 +74,7 @@ bool TrialGroup::guarded(const AttemptId& id, TrialHost& host, F&& work) {
     return false;
 }
 
-/// Ends the other ranks, which may wait for what this one does no more. The next trial starts them again.
+/// Ends the other ranks, which may wait for this one in vain. The next trial starts them again.
 void TrialGroup::abandon_ranks() {
     if (context_.ranks == nullptr) return;
     trainer_.reset();

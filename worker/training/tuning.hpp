@@ -60,7 +60,7 @@ FoundTuning find_tuning(const TuningTimes& times);
 TuningTimes times_on(Device& device, const Clock& clock);
 
 /// The number of sessions that measure a device until one of them has measured everything. After that the session that
-/// has measured most counts: such a device is too slow to gain anything.
+/// has measured most counts: the device is too slow to gain anything.
 inline constexpr std::size_t most_tuning_attempts = 3;
 
 /// Returns the tuning that `folder` has for a device with this identity. If it has no complete one, calls `find` and

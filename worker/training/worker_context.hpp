@@ -72,8 +72,8 @@ inline void value_or_throw(const Result<void>& result) {
 /// Returns true if the device's memory is the host's.
 bool in_host_memory(const Device& device);
 
-/// Returns true if samples of so many bytes, which each process of a trial loads, would take more than half of the
-/// host's memory: then they stay in their files.
+/// Returns true if the samples' `bytes`, which each process of a trial loads, would take more than half of the host's
+/// memory: then they stay in their files.
 bool too_much_for(const HostMemory& host, std::int64_t bytes, int processes);
 
 struct MemoryUse {

@@ -73,7 +73,7 @@ TreeSamples samples_of(const DeviceData& data, const Samples& samples, int fold,
     return {TreeMatrix(host.features(count), data.shape.features(), threads), host.targets(count)};
 }
 
-/// Weights training samples by their classes. Labels have no such weights of rows (see Booster settings).
+/// Weights training samples by their classes. Labels have no weights of rows (see Booster settings).
 void set_weights(TreeSamples& train, const FoldFacts& facts, const ClassWeights& weights) {
     const std::vector<float> of_classes =
         class_weights_of(weights, Task::classification, facts.class_counts, train.rows());

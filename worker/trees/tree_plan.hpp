@@ -6,7 +6,7 @@
 
 namespace hpo {
 
-/// Never throws: what makes the trial impossible is the answer's error.
+/// Never throws: the answer's error tells why the trial is impossible.
 from_worker::PlanAnswer answer_tree_plan(const to_worker::Plan& question, const WorkerContext& context);
 
 }  // namespace hpo

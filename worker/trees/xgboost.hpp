@@ -46,7 +46,7 @@ class Booster {
     /// computed again. All must outlive it.
     Booster(std::vector<Setting> settings, const TreeMatrix& train, std::span<const TreeMatrix* const> evaluated);
 
-    /// Takes over what state() returned; the settings stay.
+    /// Takes over a state of state(); the settings stay.
     void restore(std::span<const std::byte> state);
     [[nodiscard]] std::vector<std::byte> state() const;
 

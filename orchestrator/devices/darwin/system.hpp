@@ -1,4 +1,4 @@
-// What sysctlbyname() answers; absent where it does not know the name.
+// Asks sysctlbyname(); the answer is absent where it does not know the name.
 #pragma once
 
 #include <sys/sysctl.h>

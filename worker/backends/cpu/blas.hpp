@@ -20,8 +20,8 @@ struct Blas {
     std::string name;  ///< "OpenBLAS SkylakeX", "Accelerate"; of another library, the name of its file
 };
 
-/// Loads a library and makes it compute in the calling thread alone, where it can be told so. Fails, and names what is
-/// missing, if the file cannot be loaded or has no cblas_sgemm.
+/// Loads a library and makes it compute in the calling thread alone, if it has a switch for that. Fails, naming the
+/// missing file or symbol, if the file cannot be loaded or has no cblas_sgemm.
 Result<Blas> load_blas(const std::string& file);
 
 /// Returns the library that this system has by itself.

@@ -1,6 +1,6 @@
-// Matrix products in float32. OpenBLAS, or what stands in its place (blas.hpp), computes the small ones. For the others
-// oneDNN is used where its library is installed (Debian: libdnnl2), since its kernels are faster: they are made for the
-// CPU at hand, also for CPUs that OpenBLAS does not know.
+// Matrix products in float32. OpenBLAS, or its replacement (blas.hpp), computes the small ones. For the others oneDNN
+// is used where its library is installed (Debian: libdnnl2), since its kernels are faster: they are made for the CPU at
+// hand, also for CPUs that OpenBLAS does not know.
 #pragma once
 
 #include <cstdint>

@@ -494,7 +494,7 @@ typedef struct {
     u32 n;
     u32 k;
     u32 add;
-    u32 precision;  // hpo::Precision; bfloat16 and float16: A and B hold such numbers
+    u32 precision;  // hpo::Precision; bfloat16 and float16: A and B hold 16-bit numbers
 } MultiplyArguments;
 
 typedef struct {

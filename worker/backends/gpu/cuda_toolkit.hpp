@@ -13,9 +13,9 @@
 
 namespace hpo::gpu {
 
-/// A library of the CUDA toolkit (`stem`: nvrtc, cublas), of the driver's major version if it is there (0: unknown),
-/// else of another: where the loader finds it, else in toolkit_folders(). The error says what to install, and of a
-/// library that is there and does not load why.
+/// Opens a library of the CUDA toolkit (`stem`: nvrtc, cublas), of the driver's major version if it is there (0:
+/// unknown), else of another: where the loader finds it, else in toolkit_folders(). The error names the package to
+/// install, or says why a library that is there does not load.
 Result<Library> open_toolkit_library(const std::string& stem, int driver_major);
 
 /// Folders that are there and may hold the toolkit's libraries, in the order in which they are looked through: below

@@ -107,7 +107,7 @@ FUNCTION float group_sum(LOCAL float* scratch, float x) { return subgroup_sum(sc
 // ---- Sums of columns in parts of the rows ----
 
 // The part of a work-group that handles SUBGROUP_SIZE columns of a part, the column of this work-item, and the rows
-// [begin, end) that it goes through: none where there is no such column.
+// [begin, end) that it goes through: none where the column does not exist.
 typedef struct {
     u32 part, column, begin, end;
 } ColumnOfPart;
