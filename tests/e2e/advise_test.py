@@ -78,25 +78,25 @@ class Simulated(Case):
         self.assertAlmostEqual(more["cost"][1], more["seconds"][1] / 100)
         text = self.hpo("simulate", "study.yaml", "--devices", "8xH200")
         self.assertRegex(text, r"(?m)^wall time   \S")
-        self.assertRegex(text, r"H200: not measured\. By its data sheet")
+        self.assertRegex(text, r"H200: not measured\. .*data sheet")
         self.assertRegex(self.hpo("check", "study.yaml", "--devices", "4xcpu"), r"(?m)^study +tiny on 4 CPU cores$")
 
     def test_what_is_not_known_is_said(self):
         self.hpo("simulate", "tiny", "--devices", "8xH2000", status=2)
-        self.assertIn("no device 'H2000' is known", self.error)
+        self.assert_mentions(self.error, "no device", "'H2000'", "known")
         self.hpo("simulate", "tiny", "--devices", "0xH200", status=2)
         self.hpo("simulate", "tiny", "--devices", "", status=2)
         self.assertIn("--devices names no device", self.error)
         (self.folder / "other.yaml").write_text(TINY.replace("study: tiny", "study: other"))
         self.hpo("simulate", "other.yaml", status=1)
-        self.assertIn("nothing is known of what a trial of other costs: run it first", self.error)
+        self.assert_mentions(self.error, "nothing", "other", ": run ")
         self.assertIn("(--from)", self.error)
         self.assertRegex(self.hpo("check", "other.yaml", "--devices", "4xcpu", status=1), r"(?m)^study +other: ")
         self.assertIn("hpo simulate other.yaml --from STUDY", self.error)
         self.assertEqual(json.loads(self.hpo("simulate", "other.yaml", "--from", "tiny", "--json"))["trials"], 4)
         (self.folder / "cluster.yaml").write_text("devices: [{name: Mine, count: 2}]\n")
         self.hpo("simulate", "tiny", "--devices", "cluster.yaml", status=1)
-        self.assertRegex(self.error, r"cluster.yaml:1:\d+: 'devices.memory' is missing")
+        self.assertRegex(self.error, r"cluster\.yaml:1:\d+: 'devices\.memory' .*missing")
 
 
 class Advised(Case):
@@ -148,7 +148,7 @@ class Advised(Case):
         self.assertEqual((self.folder / "faster.yaml").read_text(),
                          TINY.replace("study: tiny", "study: tiny-faster").replace("batch_size: 4", f"batch_size: {batch}"))
         self.hpo("advise", "tiny", "--measure", "--apply", "faster.yaml", status=2, environment=self.environment)
-        self.assertIn("the file exists and is not replaced", self.error)
+        self.assert_mentions(self.error, "exists", "not replaced")
         self.hpo("run", "faster.yaml", "--quiet")
 
     def test_changes_of_the_space_are_written_in_place_and_comments_stay(self):
@@ -186,8 +186,7 @@ class Advised(Case):
         file.write_text(re.sub(r'"identity": "[^"]*"', '"identity": "an older library"', file.read_text()))
         self.study(TINY)
         self.hpo("run", "study.yaml", environment=self.environment)
-        self.assertIn("the measurements of cpu are not used: the device, its driver, its libraries or hpo have changed since",
-                      re.sub(r"\s+", " ", self.log_of("tiny")))
+        self.assert_mentions(re.sub(r"\s+", " ", self.log_of("tiny")), "cpu", "not used: ", "device, ", "driver, ", "libraries", "changed")
         self.assertIsNone(json.loads(self.hpo("show", "tiny", "1", "--json"))["predicted_step"])
 
     def test_measurements_of_another_machine_or_library_are_refused_in_words(self):
@@ -198,10 +197,10 @@ class Advised(Case):
         self.study(TINY)
         self.hpo("run", "study.yaml", "--quiet")
         told = "\n".join(self.advise("tiny")["not_known"])
-        self.assertIn("cpu is missing on this machine: hpo bench devices", told)
-        self.assertIn("its libraries or the processor have changed since", told)
+        self.assert_mentions(told, "cpu", "missing", ": hpo bench devices")
+        self.assert_mentions(told, "libraries", "processor", "changed")
         file.write_text(right.replace('"machine": "', '"machine": "another '))
-        self.assertIn("are of another machine, or damaged", "\n".join(self.advise("tiny")["not_known"]))
+        self.assert_mentions("\n".join(self.advise("tiny")["not_known"]), "another", "machine, ", "damaged")
         file.write_text(right)
         self.assertNotIn("not used", "\n".join(self.advise("tiny")["not_known"]))
 
@@ -209,7 +208,7 @@ class Advised(Case):
         self.study(TINY.replace("samples: 20000", "samples: 100").replace("batch_size: 4}", "batch_size: 64, precision: auto}"))
         self.hpo("run", "study.yaml", "--quiet")
         advice = self.advise("tiny", "--measure")
-        self.assertIn("--measure found nothing to compare with", "\n".join(advice["not_known"]))
+        self.assert_mentions("\n".join(advice["not_known"]), "--measure", "nothing", "compare")
         self.assertNotEqual(advice["largest_batch"] % 64, 0)
 
     def test_the_wrong_backend_is_found_by_the_calibrations(self):
@@ -221,7 +220,7 @@ class Advised(Case):
         self.assertEqual(advice["bound"], "compute-bound")
         self.assertEqual(kinds["backend"]["keys"], {"resources.backend": "opencl"})
         self.assertEqual(kinds["backend"]["basis"], "predicted from the calibration")
-        self.assertRegex("\n".join(advice["evidence"]), "faster than the calibration predicts: measure again")
+        self.assert_mentions("\n".join(advice["evidence"]), "faster", "predicts: ", "measure", "again")
 
     def test_a_slow_loader_is_found(self):
         (self.folder / "train.py").write_text(LOADER)

@@ -77,9 +77,9 @@ class Backend(Case):
     def test_an_unavailable_backend_is_an_error_before_any_trial(self):
         no_devices = {"HPO_NVML_LIBRARY": "/none.so", "HPO_OPENCL_LIBRARY": "/none.so"}
         self.hpo("run", DEBUG, "--backend", "cuda", status=1, environment=no_devices)
-        self.assertIn("there is no GPU that this study may use", self.error)
+        self.assert_mentions(self.error, "no GPU", "study")
         self.hpo("run", DEBUG, "--backend", "opencl", status=1, environment=no_devices)
-        self.assertIn("there is no OpenCL device that this study may use", self.error)
+        self.assert_mentions(self.error, "no OpenCL", "device", "study")
         self.assertEqual(self.trials_so_far("debug"), [])
         self.hpo("run", DEBUG, "--backend", "tpu", status=2)
         self.assertIn("--backend tpu", self.error)
@@ -195,13 +195,13 @@ class Both(Calibrated):
             on[trial["params"]["width"]].append(trial["device"])
         self.assertEqual(set(on[8]), {None}, log)
         self.assertEqual(on[256][0], self.device, "what is measured then may correct the choice for later ones: " + log)
-        self.assertRegex(log, r"on cpu \d .*, predicted to end in \S+ \S+ on cpu, in .* on opencl 0")
-        self.assertRegex(log, r"on gpu 0 .*, predicted to end in .* on opencl 0, in .* on cpu")
+        self.assertRegex(log, r"on cpu \d .*, predicted .* \S+ \S+ on cpu, in .* on opencl 0")
+        self.assertRegex(log, r"on gpu 0 .*, predicted .* on opencl 0, in .* on cpu")
         number = next(trial["trial"] for trial in self.trials("both") if trial["device"])
         shown = json.loads(self.hpo("show", "both", str(number), "--json"))["predicted_step"]
         self.assertEqual(shown["device"], "opencl 0")
         self.assertGreater(shown["measured"], 0)
-        self.assertRegex(self.hpo("show", "both", str(number)), r"(?m)^chosen +predicted to end in ")
+        self.assertRegex(self.hpo("show", "both", str(number)), r"(?m)^chosen +predicted .*\d")
 
 
 if __name__ == "__main__":

@@ -50,14 +50,15 @@ class Init(Case):
         self.table()
         found = self.hpo("init", "people.csv")
         self.assertIn("people.csv: 400 rows, 7 columns", found)
-        self.assertIn("target    left (a guess; --target names another): 2 classes", found)
+        self.assert_mentions(found, "target", "left (a guess; --target", "2 classes")
         self.assertIn("numbers   age (8 missing), refund", found)
-        self.assertIn("left out  id (counts the rows), joined (dates), ended (dates)", found)
+        self.assert_mentions(found, "out  id (", "joined (dates), ended (dates)")
         self.assertIn("wrote study.yaml, which hpo check accepts", found)
-        self.assertIn("refund alone tells the two classes apart (area under its ROC curve 0.99", self.error)
-        self.assertIn("dates are left out (joined, ended)", self.error)
+        self.assert_mentions(self.error, "refund", "alone", "two", "ROC")
+        self.assertRegex(self.error, r"ROC .*\b0\.99")
+        self.assert_mentions(self.error, "dates", "out (joined, ended)")
         text = (self.folder / "study.yaml").read_text()
-        self.assertIn("# warning: refund alone", text)
+        self.assert_mentions(text, "# warning: refund", "alone")
         self.hpo("run", "study.yaml", "--trials", "2", "--set", "budget.epochs=15", "--set", "worker.data.ignore=[id, joined, ended]")
         best = max(trial["value"] for trial in self.trials("people") if trial["value"] is not None)
         self.assertGreater(best, 0.9)
@@ -66,7 +67,7 @@ class Init(Case):
         self.table()
         (self.folder / "study.yaml").write_text("mine")
         self.hpo("init", "people.csv", status=1)
-        self.assertIn("study.yaml: already exists", self.error)
+        self.assert_mentions(self.error, "study.yaml: ", "exists")
         self.assertEqual((self.folder / "study.yaml").read_text(), "mine")
         self.hpo("init", "people.csv", "--force")
         self.assertIn("the earlier file was moved to", self.error)
@@ -75,11 +76,11 @@ class Init(Case):
     def test_another_target_makes_a_regression(self):
         self.table()
         self.hpo("init", "people.csv", "--target", "age", status=1)
-        self.assertIn("the target age is missing in 8 rows", self.error)
+        self.assert_mentions(self.error, "target", "age", "missing", "8 rows")
         (self.folder / "b.csv").write_text("a,b\n" + "".join(f"{i % 37 / 7},{i % 61 / 3}\n" for i in range(300)))
         self.assertIn("target    a: numbers", self.hpo("init", "b.csv", "--target", "a", "-o", "b.yaml"))
         self.hpo("init", "b.csv", "--target", "c", "-o", "c.yaml", status=1)
-        self.assertIn("has no column \"c\"; it has a, b", self.error)
+        self.assert_mentions(self.error, "no column", '"c"; ', "a, b")
         self.assertFalse((self.folder / "c.yaml").exists())
 
     def test_several_targets_are_predicted_together(self):
@@ -99,19 +100,19 @@ class Init(Case):
         self.hpo("init", "two.csv", "--target", "high,deep", "-o", "x.yaml", status=1)
         self.assertIn('has no column "deep"', self.error)
         self.hpo("init", "two.csv", "--target", "high,high", "-o", "x.yaml", status=1)
-        self.assertIn('--target: "high" is named twice', self.error)
+        self.assert_mentions(self.error, '--target: "high"', "twice")
 
     def test_an_array_and_the_file_of_its_targets(self):
         (self.folder / "x.npy").write_bytes(npy("f", (90, 2), [i % 7 / 7 for i in range(180)]))
         (self.folder / "y.npy").write_bytes(npy("i", (90,), [i % 3 for i in range(90)]))
         self.hpo("init", "x.npy", status=1)
-        self.assertIn("an NPY file with the targets; --target names it", self.error)
+        self.assert_mentions(self.error, "NPY", "targets; --target")
         self.hpo("init", "x.npy", "--target", "z.npy", status=1)
         self.assertIn("--target: no file z.npy", self.error)
         (self.folder / "link.npy").symlink_to("x.npy")
         for same in ("x.npy", "./x.npy", "link.npy"):
             self.hpo("init", "x.npy", "--target", same, status=1)
-            self.assertIn(f"--target: {same} holds the features themselves: name the array that is to be predicted", self.error)
+            self.assert_mentions(self.error, f"--target: {same}", "features", "predicted")
         self.assertFalse((self.folder / "study.yaml").exists())
         self.assertIn("target    3 classes", self.hpo("init", "x.npy", "--target", "y.npy"))
         self.assertIn("labels: y.npy", (self.folder / "study.yaml").read_text())
@@ -127,7 +128,7 @@ class Init(Case):
         self.assertIn("target    3 classes", self.hpo("init", "a.npz", "--target", "y"))
         self.assertNotIn("labels", (self.folder / "study.yaml").read_text())
         self.hpo("init", "b.npz", "-o", "no.yaml", status=1)
-        self.assertIn("which arrays of b.npz are the features and the targets? --target names the targets; it has", self.error)
+        self.assert_mentions(self.error, "b.npz", "features", "targets? --target")
         self.assertIn("target    1 number", self.hpo("init", "b.npz", "--target", "flood", "--force"))
         self.assertIn("inputs: rain, labels: flood", (self.folder / "study.yaml").read_text())
         self.hpo("run", "study.yaml", "--trials", "1", "--set", "budget.epochs=1")
@@ -169,7 +170,7 @@ class Init(Case):
         (self.folder / "train.py").write_text(SCRIPT)
         for data, kind in (("book.txt", "text"), ("train.py", "script")):
             self.hpo("init", data, "--target", "x", status=1)
-            self.assertIn(f"--target is for tables and NumPy's arrays, not for the format {kind}", self.error)
+            self.assert_mentions(self.error, "--target", "tables", "NumPy", "not for", kind)
             self.assertFalse((self.folder / "study.yaml").exists())
 
     def test_a_series_and_a_text_have_windows(self):
@@ -190,7 +191,7 @@ class Init(Case):
         self.table()
         for command in ("run", "check"):
             self.hpo(command, "people.csv", status=1)
-            self.assertIn("hpo init people.csv writes a study for it", self.error)
+            self.assert_mentions(self.error, "hpo init people.csv", "study")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ budget: {epochs: 1, trials: 1}
         for card in ("./m.st", "there/m.st", str(self.folder / "m.st")):
             for force in ([], ["--force"]):
                 self.hpo("train", "study.yaml", "-o", "m.st", "--card", card, *force, status=2)
-                self.assertIn(f"-o and --card both name {card}: give the card a file of its own", self.error)
+                self.assert_mentions(self.error, "-o", "--card", "both", f"{card}: ")
         self.assertFalse((self.folder / "m.st").exists(), "nothing was trained")
         self.hpo("train", "study.yaml", "-o", "m.st", "--card", "card.md")
         card = (self.folder / "card.md").read_text()
@@ -205,7 +205,7 @@ budget: {epochs: 3, trials: 6}
         (self.folder / "two.csv").write_text(re.sub(r",1$", ",2", plain, count=1, flags=re.MULTILINE))
         self.assertEqual(199, self.score(self.folder / "two.csv")["scored"])
         self.hpo("predict", self.model, self.folder / "two.csv")
-        self.assertIn('1 target is no label of 0 or 1, such as "2": their rows are not scored', self.error)
+        self.assert_mentions(self.error, "1 target", "no label", "0 or 1", '"2": ', "not scored")
         rows = self.predict(self.table(9, "new.csv", "a,b,kind", first=900))
         self.assertEqual(["row", "low", "p(low)", "high", "p(high)"], list(rows[0]))
         self.assertTrue(all((row["low"] == "1") == (float(row["p(low)"]) > 0.5) for row in rows))
@@ -246,7 +246,7 @@ budget: {epochs: 3, trials: 6}
         self.assertEqual("light", one["prediction"])
         (self.folder / "large.png").write_bytes(png(30, 9))
         self.hpo("predict", self.model, "large.png", status=1)
-        self.assertIn("hpo: large.png: images of 9 x 9, and the model takes images of 8 x 8", self.error)
+        self.assert_mentions(self.error, "hpo: large.png: ", "9 x 9, ", "8 x 8")
 
     def test_an_idx_file(self):
         expected = self.trained(format="idx", path="fashion-mnist", subset=3000, batch_size=128, steps=1)
@@ -283,20 +283,20 @@ budget: {epochs: 3, trials: 6}
         self.assertGreater(right, 18)
         (self.folder / "new.txt").write_text("the cät sat on the mat")
         self.hpo("predict", self.model, "new.txt", status=1)
-        self.assertIn("new.txt: position 6: a byte that the model's text did not have: 195", self.error)
+        self.assert_mentions(self.error, "new.txt: position 6: ", "byte", "not have: 195")
 
     def test_values_that_training_did_not_have(self):
         self.trained(format="csv", path=str(self.table(300)), target="y")
         new = self.folder / "new.csv"
         new.write_text("a,b,kind\nNA,1,up\n2,,sideways\n")
         self.predict(new)
-        self.assertIn("column a: 1 missing value, of which the training rows had none", self.error)
+        self.assert_mentions(self.error, "a: 1 missing", "training", "none")
         new.write_text("a,b,kind\n1,1,up\nmuch,1,up\n")
         self.assertEqual("", self.hpo("predict", self.model, new, status=1))
         self.assertIn('new.csv: line 3, column a: "much" is no number', self.error)
         new.write_text("a,kind\n1,up\n")
         self.hpo("predict", self.model, new, "-o", "p.csv", status=1)
-        self.assertIn("new.csv: lacks columns that the model needs: b", self.error)
+        self.assert_mentions(self.error, "new.csv: ", "lacks", ": b")
         self.assertFalse((self.folder / "p.csv").exists())
         (self.folder / "p.csv").write_text("mine")
         new.write_text("a,b,kind\n1,1,up\n")
