@@ -92,7 +92,7 @@ class Devices(Case):
 
     def test_a_lost_device_is_listed_with_the_reason(self):
         self.script("device GPU-1111 8GiB Imaginary\nfail 999 nvmlDeviceGetMemoryInfo\n")
-        self.assertIn("GPU 0 (Imaginary, GPU-1111) cannot be used: the driver reports", self.devices())
+        self.assert_mentions(self.devices(), "GPU 0 (Imaginary, GPU-1111)", "cannot be used: ", "driver")
         self.assertIn("code 999", self.as_json()["devices"][0]["lost"])
 
     def test_a_missing_failing_or_crashing_library_is_reported_in_a_line_with_the_cure(self):
@@ -113,18 +113,18 @@ class Devices(Case):
         self.assertEqual(self.as_json()["libraries"], {"cuda": {"path": str(fakes / "libcuda.so.1"), "version": "13.99"},
                                                        "nvrtc": {"path": str(fakes / "libnvrtc.so.13")},
                                                        "cublas": {"path": str(fakes / "libcublas.so.13")}})
-        self.assertNotIn("its own kernels", self.devices())
+        self.assertNotIn("slower", self.devices())
         self.environment["LD_LIBRARY_PATH"] = ""
         if (listed := self.as_json()["libraries"])["cublas"].get("path"):
             self.skipTest(f"this machine has {listed['cublas']['path']}")
         self.assertIn("is not listed: install the CUDA toolkit's libraries", listed["cublas"]["problem"])
-        self.assertIn("multiplies by its own kernels, several times slower: libcublas of CUDA", self.devices())
+        self.assert_mentions(self.devices(), "multiplies", "slower: libcublas", "CUDA")
 
     def test_a_hanging_library_is_given_up_and_the_host_is_shown(self):
         self.script("hang\n")
         self.environment["HPO_GPU_WAIT"] = "2"
         self.assertIn("\nhost ", self.devices())
-        self.assertIn("waiting for the NVIDIA driver to answer, for up to 2.0 s", self.error)
+        self.assert_mentions(self.error, "waiting", "NVIDIA", "2.0 s")
         self.assertIn("has not answered within 2.0 s", self.error)
 
     def test_a_hanging_helper_dies_with_its_parent(self):

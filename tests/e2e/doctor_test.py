@@ -68,13 +68,13 @@ class Doctor(Case):
         (links / "libcublas.so.13").symlink_to(FAKES / "libnvrtc.so.13")
         whole, missing = self.missing("cuBLAS")
         self.assertEqual((whole["can_train"], whole["devices"], missing["state"]), (True, ["cpu", "cuda 0"], "missing"))
-        self.assertIn("cuBLAS is older than version 11", missing["text"])
-        self.assertEqual(missing["follows"], "the native worker multiplies by its own kernels, several times slower")
+        self.assert_mentions(missing["text"], "cuBLAS", "older", "11")
+        self.assert_mentions(missing["follows"], "native", "multiplies", "slower")
         self.assertTrue(missing["cure"].startswith("python3 -m pip install nvidia-cublas, "), missing)
         (links / "libnvrtc-builtins.so.13.990").unlink()
         whole, missing = self.missing("NVRTC builtins")
         self.assertEqual((whole["can_train"], whole["devices"], missing["state"]), (True, ["cpu"], "missing"))
-        self.assertEqual(missing["follows"], "the native worker cannot use the GPU through CUDA")
+        self.assert_mentions(missing["follows"], "native", "cannot", "CUDA")
 
     def test_measurements_of_another_gpu_are_none_of_this_one(self):
         (self.folder / "script").write_text("device GPU-1111 8GiB Imaginary\n")
@@ -98,8 +98,8 @@ class Doctor(Case):
         (self.folder / "file").write_text("")
         self.environment["HPO_RUNS"] = str(self.folder / "file")
         found = self.findings(status=1)
-        self.assertEqual((found["studies"]["state"], found["studies"]["cure"]),
-                         ("wrong", "set HPO_RUNS to a local folder that this user can write to"))
+        self.assertEqual(found["studies"]["state"], "wrong")
+        self.assert_mentions(found["studies"]["cure"], "HPO_RUNS", "local", "write")
         del self.environment["HPO_RUNS"]
         alone = self.folder / "bin"
         alone.mkdir()
@@ -108,7 +108,7 @@ class Doctor(Case):
         done = subprocess.run([alone / "hpo", "doctor"], cwd=self.folder, capture_output=True, text=True, env=os.environ | self.environment)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?m)^wrong +worker +.*/bin/hpo-worker: ")
-        self.assertIn("hpo cannot train here: see the problems above.", done.stdout)
+        self.assert_mentions(done.stdout, "hpo", "cannot", "train")
 
     def test_data_that_a_ready_study_needs_is_told(self):
         (self.folder / "studies").mkdir()
@@ -123,7 +123,7 @@ class Doctor(Case):
         seen = {promise["text"]: promise for promise in json.loads(self.hpo("doctor", "--self-test", "--json", environment=self.environment))["promises"]}
         self.assertEqual(len(seen), 7)
         self.assertEqual([promise for promise in seen.values() if not promise["kept"]], [])
-        self.assertIn("also those that had detached themselves", seen["killed (SIGKILL), hpo leaves no process behind"]["seen"])
+        self.assert_mentions(seen["killed (SIGKILL), hpo leaves no process behind"]["seen"], "also", "detached")
         self.assertEqual(list(self.folder.glob(".hpo-self-test-*")), [])
 
     def test_a_broken_promise_is_told_and_its_folder_is_kept(self):
