@@ -35,6 +35,14 @@ std::optional<std::int64_t> most_on_devices(const Hardware& hardware) {
     return most;
 }
 
+/// Returns the most steps that a trial of the run has taken; 0 if none took one.
+std::int64_t most_steps_of(const RecordedRun& run) {
+    std::int64_t most = 0;
+    for (const RecordedTrial& trial : run.trials)
+        if (!trial.curve.empty()) most = std::max(most, trial.curve.back().step);
+    return most;
+}
+
 }  // namespace
 
 Hardware hardware_of(const Study& study, const RecordedRun& run) {
@@ -99,8 +107,16 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
     return simulated;
 }
 
-Result<TimePrediction> predict(const Study& study, const std::vector<PriorStudy>& priors, const Hardware& hardware,
+Result<TimePrediction> predict(const Study& asked, const std::vector<PriorStudy>& priors, const Hardware& hardware,
                                const RecordedRun& run, const MakeWorkload& workload, const PredictionPlan& plan) {
+    Study study = asked;
+    if (study.budget.open) {
+        // Trials that end by themselves are taken to have as many steps as the longest measured one.
+        study.budget.open = false;
+        study.budget.epochs = most_steps_of(run);
+        if (study.budget.epochs == 0)
+            return Error{"how many steps a trial of " + study.name + " takes is not known: state budget.epochs"};
+    }
     const SteadyClock clock;
     const Seconds begun = clock.now();
     std::vector<SimulatedEnd> ends;

@@ -125,6 +125,24 @@ TEST(Simulation, StopsTrialsByTheRulesOfTheStudy) {
     EXPECT_GE(end.complete, 1);
 }
 
+TEST(Simulation, OfScriptsThatEndByThemselvesHasTheStepsOfTheLongestMeasuredTrial) {
+    Study study = study_of(4, Budget::most_epochs);
+    study.budget.open = true;
+    RecordedRun run;
+    for (const std::int64_t steps : {5, 3}) run.trials.push_back({.curve = {{.step = 1}, {.step = steps}}});
+    const auto workload = [&](std::uint64_t) -> std::unique_ptr<Workload> {
+        return std::make_unique<DrawnWorkload>(study, DrawnTrials{.step = {1, 1}}, 0);
+    };
+    const auto prediction = predict(study, {}, hardware_of(study, run), run, workload, {.simulations = 1});
+    ASSERT_TRUE(prediction) << prediction.error().message;
+    EXPECT_EQ(prediction->steps.middle, 4 * 5);
+    EXPECT_EQ(prediction->complete.middle, 4);
+
+    const auto unknown = predict(study, {}, hardware_of(study, {}), {}, workload, {.simulations = 1});
+    ASSERT_FALSE(unknown);
+    EXPECT_NE(unknown.error().message.find("budget.epochs"), std::string::npos) << unknown.error().message;
+}
+
 TEST(Simulation, EndsWithTheTimeBudget) {
     Study study = study_of(1000, 10);
     study.budget.seconds = 100;
