@@ -40,7 +40,11 @@ std::string normal_form(std::string_view name, Synonyms synonyms) {
     std::vector<std::string> parts = parts_of(name);
     const auto phase =
         std::find_if(parts.begin(), parts.end(), [](const std::string& part) { return phase_of(part) != Phase::none; });
-    if (phase != parts.end()) std::rotate(parts.begin(), phase, phase + 1);
+    if (phase != parts.end()) {
+        std::rotate(parts.begin(), phase, phase + 1);
+        const std::string first = parts[0];  // "Eval metrics/eval/accuracy"
+        parts.erase(std::remove(parts.begin() + 1, parts.end(), first), parts.end());
+    }
     if (synonyms != Synonyms::none) {
         // A study that wants lm_loss_value does not mean lm_loss, which Megatron prints of training data.
         const bool printed = synonyms == Synonyms::of_printed;

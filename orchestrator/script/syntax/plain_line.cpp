@@ -28,6 +28,8 @@ class LineParser : TokenLine {
 
     void run() {
         if (read_reversed()) return;
+        for (const auto& [words, number] : reversed_list()) metrics_.add({words, {}, number});
+        if (metrics_.any()) return;
         while (at_ < tokens_.size()) step();
         end_part();
     }
@@ -96,9 +98,12 @@ class LineParser : TokenLine {
 
     void on_number(const Token& token) {
         ++at_;
-        if (is_bar_after(at_ - 1)) return drop_part();
+        if (is_bar_after(at_ - 1)) return words_.empty() ? end_part() : drop_part();
         if (words_.empty()) return skip_unit();  // "300 img/s"
-        if (is(at_, Kind::colon) && is(at_ + 1, Kind::number) && tokens_[at_ + 1].percent) {
+        const bool percent = is(at_, Kind::colon) && is(at_ + 1, Kind::number) && tokens_[at_ + 1].percent;
+        const bool described =
+            percent && contains_metric_word(words_.back()) && is_bar_after(at_ + 1);  // "loss 0.5: 12%|# |"
+        if (percent && !described) {
             note_epoch(token.number);
             return drop_part();  // "Epoch 1: 12%"
         }
@@ -158,6 +163,7 @@ class LineParser : TokenLine {
     void on_bare_value(double number, std::size_t max_name, Doubt doubt = Doubt::none) {
         note_epoch(number);
         const Words name = essence(words_);
+        if (words_.back() == "is" && names_metric(words_.size())) max_name = max_words;
         if (name.empty() || name.size() > max_name || is_preposition(name.back()))
             prose_ = true;
         else

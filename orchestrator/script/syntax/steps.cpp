@@ -122,7 +122,7 @@ void StepReader::take_reading(const Reading& reading) {
                         .count = count_in(reading),
                         .running = reading.running,
                         .progress = reading.progress,
-                        .subject = is_average(needs_.objective) ? Subject{} : subjects_.of(reading)});
+                        .subject = is_average(needs_.objective) ? Subject{} : subjects_.of(reading, objective->bare)});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();

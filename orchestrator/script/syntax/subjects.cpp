@@ -1,6 +1,7 @@
 #include "orchestrator/script/syntax/subjects.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,14 @@ constexpr Repetition repetitions[] = {{"fold", "folds"}, {"seed", "seeds"},    {
 /// Fields whose text names a model or data.
 constexpr string_view fields[] = {"model",   "dataset", "classifier", "estimator", "regressor", "algorithm",
                                   "learner", "method",  "optimizer",  "task",      "kernel"};
+/// Words whose number in front of a result counts something else, or is a result as well.
+constexpr string_view other_counts[] = {
+    "gpu",     "rank", "worker", "node", "process",  "thread", "device",  "cuda",    "core",  "level",
+    "version", "v",    "line",   "top",  "patience", "count",  "counter", "correct", "wrong", "total",
+    "size",    "seen", "tp",     "fp",   "tn",       "fn",     "f",       "r",       "p"};
+/// Names of settings, whose number may be a fraction.
+constexpr string_view settings[] = {"c", "alpha", "gamma", "lambda", "sigma", "noise"};
+constexpr std::size_t max_keys = 16;  ///< of a subject
 /// The beginnings of words that tell how far a program is. They stand in lines that head nothing.
 constexpr string_view status_stems[] = {
     "start",   "begin",   "end",     "done",       "finish", "complet", "sav",    "load",    "improv", "creat",
@@ -40,6 +49,7 @@ constexpr string_view status_stems[] = {
 bool is_status(const string& small) {
     return phase_of(small) != Phase::none || is_counter(small) ||
            std::any_of(std::begin(status_stems), std::end(status_stems), [&](string_view stem) {
+               if (stem.size() < 3) return small == stem;
                return small.starts_with(stem) && (stem.size() > 3 || small.size() <= stem.size() + 3);
            });
 }
@@ -56,12 +66,12 @@ std::vector<string_view> words_in(string_view text) {
 
 /// Returns the text if it is a name of a few words that begin with letters, and tells nothing about progress.
 string name_of_subject(string_view text) {
-    constexpr string_view signs = "-_/.+()&";
+    constexpr string_view inner_signs = "-_/.+()&";
     const auto words = words_in(text);
     if (words.empty() || words.size() > max_heading_words) return {};
     for (const string_view word : words) {
         const bool plain = std::all_of(word.begin(), word.end(), [&](char c) {
-            return is_letter(c) || is_digit(c) || signs.find(c) != string_view::npos;
+            return is_letter(c) || is_digit(c) || inner_signs.find(c) != string_view::npos;
         });
         if ((!is_letter(word.front()) && word.front() != '(') || !plain || word.ends_with('.') ||
             is_status(lower_case(word)))
@@ -72,13 +82,14 @@ string name_of_subject(string_view text) {
 
 /// Removes the signs around a heading: "=== SVC ===", "# SVC", "[SVC]", "SVC:". `framed` is set if there were any.
 string_view without_frame(string_view line, bool& framed) {
-    const auto strip = [&](string_view signs) {
-        while (!line.empty() && signs.find(line.front()) != string_view::npos) line.remove_prefix(1), framed = true;
-        while (!line.empty() && signs.find(line.back()) != string_view::npos) line.remove_suffix(1), framed = true;
+    const auto strip = [&](string_view frame) {
+        while (!line.empty() && frame.find(line.front()) != string_view::npos) line.remove_prefix(1), framed = true;
+        while (!line.empty() && frame.find(line.back()) != string_view::npos) line.remove_suffix(1), framed = true;
         line = trim(line);
     };
     line = trim(line);
-    strip("=-*#~+>");
+    if (line.ends_with('{')) line.remove_suffix(1);  // "svc": {
+    strip("=-*#~+<>");
     if (line.starts_with('[') && line.ends_with(']')) strip("[]");
     strip(":");
     return line;
@@ -126,6 +137,40 @@ string number_behind(string_view small, std::size_t at) {
     return rest.empty() || !is_letter(rest[0]) ? string(digits) : string{};
 }
 
+struct Count {
+    string_view word;
+    string text;          ///< with its number
+    std::size_t end = 0;  ///< behind the number
+    bool apart = false;   ///< true if blanks alone are between them
+};
+
+/// Returns the setting that begins a line with a whole number: "horizon 1: rmse 0.5", "max_depth=3, accuracy=0.9".
+/// Counters, times and results are none.
+std::optional<Count> leading_count(string_view small) {
+    std::size_t end = 0;
+    while (end < small.size() && is_letter(small[end])) ++end;
+    const string_view word = small.substr(0, end);
+    const auto begin = std::min(small.find_first_not_of(" :=#", end), small.size());
+    const auto number = number_at_begin(small.substr(begin));
+    if (word.empty() || !number || !is_digit(small[begin]) || is_progress(word) || contains_metric_word(word) ||
+        phase_of(word) != Phase::none ||
+        std::find(std::begin(other_counts), std::end(other_counts), word) != std::end(other_counts))
+        return {};
+    string_view digits = small.substr(begin, number->second);
+    if (digits.ends_with('.')) digits.remove_suffix(1);
+    const bool fraction = digits.find_first_not_of("0123456789") != string_view::npos;
+    if (fraction && std::find(std::begin(settings), std::end(settings), word) == std::end(settings)) return {};
+    const string_view rest = small.substr(begin + digits.size());
+    const auto next = rest.find_first_not_of(' ');
+    const bool goes_on =
+        !rest.empty() && (is_letter(rest[0]) || is_digit(rest[0]) || rest[0] == '-' || rest[0] == '%' ||
+                          rest[0] == ',' || (rest[0] == ':' && rest.size() > 1 && is_digit(rest[1])));
+    const bool comma = rest.starts_with(", ");  // "max_depth=3, accuracy=0.9"
+    if ((goes_on && !comma) || (next != string_view::npos && is_digit(rest[next]))) return {};
+    return Count{word, string(word) + ' ' + string(digits), begin + digits.size(),
+                 small.substr(end, begin - end).find_first_of(":=#") == string_view::npos};
+}
+
 /// Sets the repetitions that a line names.
 void note_repetitions(string_view small, Subject& subject) {
     for (const auto& [word, several] : repetitions)
@@ -151,6 +196,8 @@ string field_in(string_view line, string_view small) {
 /// Returns the words behind the last number of a line, which tell of what it is: "accuracy: 0.9 [SVC]". Returns nothing
 /// for those of its state and for units.
 string words_behind(string_view line) {
+    if (const auto open = line.find('{'); line.ends_with('}') && open != string_view::npos && open > 0)
+        return contains_metric_word(line.substr(open)) ? string{} : string(line.substr(open));  // "0.9 {'C': 1}"
     auto words = words_in(line);
     std::size_t begin = words.size();
     const auto has_digit = [](string_view word) { return std::any_of(word.begin(), word.end(), is_digit); };
@@ -170,12 +217,31 @@ string words_behind(string_view line) {
     return behind;
 }
 
+/// Returns true for an object of settings on a line of its own: "{'C': 10, 'gamma': 0.1}".
+bool is_settings(string_view line, const Reading& reading) {
+    line = trim(line);
+    return line.starts_with('{') && line.ends_with('}') && !reading.metrics.empty() &&
+           std::none_of(reading.metrics.begin(), reading.metrics.end(),
+                        [](const NamedNumber& one) { return is_progress(one.name) || contains_metric_word(one.name); });
+}
+
 }  // namespace
 
 void Subjects::take(string_view line, const Reading& reading) {
     const string small = lower_case(line);
     note_repetitions(small, subject_);
     const string bare = std::exchange(bare_, {});
+    bool framed = false;
+    const string_view inner = without_frame(small, framed);
+    const auto count = leading_count(inner);
+    if (count && count->apart && count->end == inner.size()) {  // "*** Experiment 1 ***"
+        if (subject_.size() < max_keys) subject_[string(count->word)] = count->text;
+        return;
+    }
+    if (is_settings(line, reading)) {
+        subject_[heading_key] = string(trim(line).substr(0, max_quoted_bytes));
+        return;
+    }
     if (string model = model_in(line, small); !model.empty()) {
         subject_[heading_key] = std::move(model);
     } else if (string text = field_in(line, small); !text.empty()) {
@@ -200,8 +266,12 @@ void Subjects::take_heading(string_view line) {
         bare_ = std::move(name);
 }
 
-Subject Subjects::of(const Reading& reading) const {
+Subject Subjects::of(const Reading& reading, string_view metric) const {
     Subject all = subject_;
+    const string small = lower_case(trim(reading.text));
+    if (const auto count = leading_count(small)) all[string(count->word)] = count->text;
+    const string name = lower_case(metric);
+    std::erase_if(all, [&](const auto& one) { return name.starts_with(one.first); });
     if (!reading.row.empty())
         all[row_key] = reading.row;
     else

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,8 +20,8 @@ class Subjects {
     /// above metrics, a field such as "Dataset: iris", "Fold 1/5" or "seed=0", or what is trained from here on:
     /// "Fitting model: CatBoost ...".
     void take(std::string_view line, const Reading& reading);
-    /// Returns the subject of the metrics in this line, the last one that was taken.
-    [[nodiscard]] Subject of(const Reading& reading) const;
+    /// Returns the subject of a metric in this line, the last one that was taken.
+    [[nodiscard]] Subject of(const Reading& reading, std::string_view metric) const;
 
    private:
     void take_heading(std::string_view line);

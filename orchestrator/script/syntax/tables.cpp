@@ -4,6 +4,7 @@
 #include <span>
 
 #include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/table_cells.hpp"
 #include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
@@ -11,11 +12,6 @@ namespace hpo::script {
 namespace {
 
 constexpr std::size_t max_cells = 256;
-
-bool has_letter(string_view text) {
-    return std::any_of(text.begin(), text.end(),
-                       [](char c) { return (is_letter(c) && c != '_') || static_cast<unsigned char>(c) >= 0x80; });
-}
 
 std::vector<string_view> split(string_view line, char separator, std::size_t blanks_between) {
     std::vector<string_view> cells;
@@ -61,52 +57,6 @@ std::vector<string_view> cells_in_bars(string_view line) {
     return cells.size() > 1 || framed ? cells : std::vector<string_view>{};
 }
 
-std::optional<double> number_in(string_view cell) {
-    if (cell.starts_with('[') && cell.ends_with(']') && cell.find_first_of(".e") != string_view::npos)
-        cell = trim(cell.substr(1, cell.size() - 2));                          // "[0.5]", but not the index "[1]"
-    while (cell.ends_with('*')) cell = trim(cell.substr(0, cell.size() - 1));  // marks the best
-    while (cell.starts_with('*')) cell = trim(cell.substr(1));
-    auto number = leading_number(cell);
-    if (!number) return {};
-    const string_view rest = trim(cell.substr(number->second));
-    const bool deviation = rest.starts_with("+-") || rest.starts_with("+/-") || rest.starts_with('(');
-    return rest.empty() || rest == "%" || deviation ? std::optional(number->first) : std::nullopt;
-}
-
-/// Returns true for a time without a column's name: "3  0.5  0.4  (00:57)", "1:02:03".
-bool is_clock(string_view cell) {
-    if (cell.starts_with('(') && cell.ends_with(')')) cell = cell.substr(1, cell.size() - 2);
-    return cell.find(':') != string_view::npos && cell.find_first_not_of("0123456789:.") == string_view::npos;
-}
-
-/// Returns true for a cell that holds a number in a form that is not read: "(0.25)", "1.2k", "<0.1", "[0.1, 0.2]".
-bool is_unread(string_view cell) {
-    while (!cell.empty() && string_view("([<>~+-.").find(cell.front()) != string_view::npos) cell.remove_prefix(1);
-    return !cell.empty() && is_digit(cell.front());
-}
-
-/// Returns true for a cell that marks a row: "3  0.5  0.4  *".
-bool is_mark(string_view cell) {
-    static constexpr string_view marks[] = {"*", "**", "<", "<-", "+", "best", "(best)", "BEST"};
-    return std::find(std::begin(marks), std::end(marks), cell) != std::end(marks);
-}
-
-/// Returns a column's or a row's name, without brackets that are left over from a group of columns, as in "Box(P".
-string name_in(string_view cell) {
-    if (cell.size() > max_name_bytes) return {};
-    const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
-    if (count('(') > count(')')) cell = cell.substr(cell.find('(') + 1);
-    while (count(')') > count('(') || cell.ends_with(':')) cell.remove_suffix(1);
-    if (cell.starts_with('.')) cell.remove_prefix(1);  // ".metric" of R
-    return name_of(cell);
-}
-
-/// Returns true for a cell that says in words that it has no value.
-bool says_nothing(string_view cell) {
-    static constexpr string_view words[] = {"No log", "N/A", "n/a", "NA", "None", "null", "--"};
-    return std::find(std::begin(words), std::end(words), cell) != std::end(words);
-}
-
 /// Returns the cells of a row that is printed as a list or a tuple: "[1, 0.5, 0.8]". Returns none unless all are
 /// numbers.
 std::vector<string_view> cells_of_list(string_view line) {
@@ -118,8 +68,6 @@ std::vector<string_view> cells_of_list(string_view line) {
     const auto is_number = [](string_view cell) { return number_in(cell).has_value(); };
     return std::all_of(cells.begin(), cells.end(), is_number) ? cells : std::vector<string_view>{};
 }
-
-bool is_rule(string_view line) { return line.find_first_not_of(" \t-=+|:*_") == string_view::npos; }
 
 /// Returns true for words of a sentence, which name no column: "We report loss", "lower is better".
 bool is_sentence(string_view cell) {
@@ -137,7 +85,7 @@ bool is_header_cell(string_view cell) {
            cell.substr(0, cell.size() - (cell.ends_with(':') ? 1 : 0)).find(": ") == string_view::npos;
 }
 
-bool ends_with_number(string_view cell) { return number_in(cell.substr(cell.find_last_of(' ') + 1)).has_value(); }
+bool is_rule(string_view line) { return line.find_first_not_of(" \t-=+|:*_") == string_view::npos; }
 
 /// The last column's name of a header that a progress bar follows, as YOLO prints it.
 string_view without_bar(string_view line) {
@@ -172,24 +120,16 @@ bool has_outer_comma(string_view line) {
     return false;
 }
 
-/// Returns true for the type of a column, as polars and tibbles print it below the name: "f64", "<dbl>".
-bool is_type(string_view cell) {
-    static constexpr string_view types[] = {"i8",  "i16", "i32",  "i64", "u8",   "u16", "u32", "u64", "f32", "f64",
-                                            "str", "cat", "bool", "int", "date", "chr", "dbl", "lgl", "fct", "list"};
-    if (cell.starts_with('<') && cell.ends_with('>')) cell = cell.substr(1, cell.size() - 2);
-    return std::find(std::begin(types), std::end(types), cell) != std::end(types);
-}
-
-/// Returns true for the name of a statistic, as evolutions head their columns: "gen nevals avg std min max".
-bool is_statistic(string_view name) {
-    static constexpr string_view statistics[] = {"avg", "mean", "std", "min", "max", "median"};
-    return std::find(std::begin(statistics), std::end(statistics), name) != std::end(statistics);
-}
-
 /// Returns true for the name of a column whose cells name metrics, as tibbles of R have it.
 bool names_metrics(const string& column) {
     const string name = lower_case(column);
     return name == "metric" || name == "measure";
+}
+
+/// Returns true for the name of a column with the values of metrics that another column names.
+bool holds_values(const string& column) {
+    static constexpr string_view values[] = {"value", "estimate", "measurement", "mean"};
+    return std::find(std::begin(values), std::end(values), lower_case(column)) != std::end(values);
 }
 
 /// Returns the number of names that are of a metric or a counter.
@@ -341,7 +281,9 @@ std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
     int statistics = 0;
     for (const string_view cell : cells) {
         // The first column may have no name: it has the rows'.
-        const bool blank = (cell.empty() && names.empty()) || cell == "#";
+        const bool unnamed =
+            in_bars && (cell.empty() || (is_digit(cell.front()) && has_letter(cell) && !number_in(cell)));  // "1.96*SE"
+        const bool blank = (cell.empty() && names.empty()) || cell == "#" || unnamed;
         if (!blank && !is_header_cell(cell)) return {};
         names.push_back(blank ? string() : name_in(cell));
         statistics += is_statistic(names.back()) ? 1 : 0;
@@ -414,7 +356,11 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     if (read_named(columns, cells.subspan(extra), reading)) return true;
     const bool remarks = extra == 0 && numbers > 1 && is_text(cells.back());
     if (remarks && columns.remarks && !columns.numeric_last) --texts;
-    if (has_text_columns(columns, cells)) texts = 0;
+    if (has_text_columns(columns, cells)) {
+        for (std::size_t i = 0; texts > 0 && i < count; ++i)
+            if (is_text(cells[i])) reading.row += string(cells[i]) + ' ';
+        texts = 0;
+    }
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
     if (numbers < least || texts > (has_label ? 1U : 0U) || (extra > 0 && !has_label)) return false;
 
@@ -465,15 +411,24 @@ bool Tables::has_text_columns(const Columns& columns, std::span<const string_vie
     return std::count_if(cells.begin(), cells.end(), number_in) > 1;
 }
 
-/// Reads a row whose only number is of the metric that another cell names, with a text beside them: "accuracy
-/// multiclass 0.91" below ".metric .estimator .estimate".
+/// Reads a row with the number of the metric that another cell names, and a text beside them: "accuracy multiclass
+/// 0.91" below ".metric .estimator .estimate". Of several numbers it is the one in the column of values.
 bool Tables::read_named(const Columns& columns, std::span<const string_view> cells, Reading& reading) {
-    const auto column = std::find_if(columns.names.begin(), columns.names.end(), names_metrics);
-    const auto number = std::find_if(cells.begin(), cells.end(), number_in);
-    if (cells.size() < 3 || column == columns.names.end() || std::count_if(cells.begin(), cells.end(), number_in) != 1)
-        return false;
-    const string name = name_in(cells[static_cast<std::size_t>(column - columns.names.begin())]);
+    const auto& names = columns.names;
+    const auto column = std::find_if(names.begin(), names.end(), names_metrics);
+    if (cells.size() < 3 || cells.size() != names.size() || column == names.end()) return false;
+    auto number = std::find_if(cells.begin(), cells.end(), number_in);
+    std::string texts;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        if (!number_in(cells[i]) && has_letter(cells[i]) && names[i] != *column) texts += string(cells[i]) + ' ';
+    if (std::count_if(cells.begin(), cells.end(), number_in) != 1) {
+        const auto value = std::find_if(names.begin(), names.end(), holds_values);
+        number = value == names.end() || texts.empty() ? cells.end() : cells.begin() + (value - names.begin());
+    }
+    if (number == cells.end() || !number_in(*number)) return false;
+    const string name = name_in(cells[static_cast<std::size_t>(column - names.begin())]);
     if (!name.empty()) reading.add(name, *number_in(*number));
+    reading.row = texts;
     return !name.empty();
 }
 

@@ -233,6 +233,22 @@ Words TokenLine::name_of_reversed() const {
     return bracket || end == tokens_.size() ? words : Words{};
 }
 
+std::vector<std::pair<Words, double>> TokenLine::reversed_list() const {
+    std::vector<std::pair<Words, double>> found;
+    bool metric = false;
+    for (std::size_t at = is(0, Kind::number) && is(1, Kind::colon) ? 2 : 0; at < tokens_.size();) {
+        if (!is(at, Kind::number)) return {};
+        const double number = tokens_[at++].number;
+        Words words;
+        for (; is(at, Kind::word); ++at) words.push_back(tokens_[at].text);
+        if (at < tokens_.size() && !is(at++, Kind::comma)) return {};
+        const string name = join(words, words.size());
+        metric = metric || contains_metric_word(name) || is_average(name);
+        if (!words.empty()) found.emplace_back(std::move(words), number);
+    }
+    return metric && found.size() > 1 ? found : std::vector<std::pair<Words, double>>{};
+}
+
 bool TokenLine::counts_sample(string_view word, const Token& count) {
     static constexpr std::array<string_view, 6> articles{"the", "all", "last", "past", "first", "these"};
     const string before = lower_case(word);

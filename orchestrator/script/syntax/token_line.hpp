@@ -98,6 +98,9 @@ class TokenLine {
     /// Returns the words of the name behind a number that begins the line: "0.84 = Validation score (accuracy)".
     /// Returns none for other lines, such as a legend: "1 = exit error".
     [[nodiscard]] std::vector<std::string_view> name_of_reversed() const;
+    /// Returns the names behind the numbers of a line that is a list of them, as darknet prints: "1: 15.5, 12.5 avg
+    /// loss, 0.001 rate, 64 images". Returns none unless one of several names is of a metric.
+    [[nodiscard]] std::vector<std::pair<std::vector<std::string_view>, double>> reversed_list() const;
     /// Returns true if a whole number counts the sample of a metric after this word: "on the 10000", "last 100".
     static bool counts_sample(std::string_view word, const Token& count);
     /// Returns the separator behind the sample whose name begins with this token, as in "test images: 90 %", with the

@@ -73,6 +73,46 @@ TEST(Strangers, ResultsBelowHeadingsOfSeveralModelsOrDataAreTold) {
     });
 }
 
+TEST(Strangers, ResultsOfCountedOrPrintedSettingsAreTold) {
+    expect_read({
+        {"neighbours", "accuracy", "k=1: accuracy = 0.5\nk=3: accuracy = 0.75\n", {0.5, 0.75}, "'k 1' and 'k 3'"},
+        {"horizons", "rmse", "horizon 1: rmse 0.5\nhorizon 2: rmse 0.75\n", {0.5, 0.75}, "'horizon 2'"},
+        {"depths", "f1", "max_depth=3, f1=0.5\nmax_depth=5, f1=0.75\n", {0.5, 0.75}, "'max_depth 5'"},
+        {"fractions", "acc", "sigma=0.1 acc=0.5\nsigma=0.2 acc=0.75\n", {0.5, 0.75}, "'sigma 0.2'"},
+        {"splits", "auc", "Split 1 auc: 0.5\nSplit 2 auc: 0.75\n", {0.5, 0.75}, "'split 2'"},
+        {"headings",
+         "auc",
+         "*** Experiment 1 ***\nauc 0.5\n*** Experiment 2 ***\nauc 0.75\n",
+         {0.5, 0.75},
+         "'experiment 2'"},
+        {"patients", "auc", "Patient chb01\nauc: 0.5\nPatient chb02\nauc: 0.75\n", {0.5, 0.75}, "'Patient chb02'"},
+        {"objects above", "score", "{'C': 1}\nscore: 0.5\n{'C': 10}\nscore: 0.75\n", {0.5, 0.75}, "{'C': 10}"},
+        {"objects behind", "score", "score: 0.5 with {'C': 1}\nscore: 0.75 with {'C': 10}\n", {0.5, 0.75}, "{'C': 10}"},
+        {"sections of JSON",
+         "acc",
+         "{\n  \"svc\": {\n    \"acc\": 0.5\n  },\n  \"rf\": {\n    \"acc\": 0.75\n  }\n}\n",
+         {0.5, 0.75},
+         "'svc' and 'rf'"},
+        {"words behind", "acc", "acc: 0.5 on clean\nacc: 0.75 on noisy\n", {0.5, 0.75}, "'on noisy'"},
+        {"a column of models",
+         "loss",
+         "epoch,model,loss\n1,a,0.5\n2,a,0.25\n1,b,0.75\n2,b,0.5\n",
+         {0.5, 0.25, 0.75, 0.5},
+         "'a ' and 'b '"},
+    });
+}
+
+TEST(Strangers, CountsOfOneTrainingAreNotTold) {
+    expect_read({
+        {"episodes", "reward", "Episode 1 reward 5\nEpisode 2 reward 7\n", {5, 7}},
+        {"the objective itself", "hits", "hits 5\nhits 7\n", {5, 7}},
+        {"processes", "loss", "node 1 loss 0.5\nnode 2 loss 0.25\n", {0.5, 0.25}},
+        {"iterations of solvers", "loss", "iters 10 loss 0.5\niters 20 loss 0.25\n", {0.5, 0.25}},
+        {"settings within epochs", "loss", "epoch 1\nk=1: loss 0.5\nepoch 2\nk=2: loss 0.25\n", {0.5, 0.25}},
+        {"dates", "loss", "May 1 12:00:00 loss 0.5\nMay 2 12:00:00 loss 0.25\n", {0.5, 0.25}},
+    });
+}
+
 TEST(Strangers, ResultsWhoseLinesEndWithTheirModelOrFileAreTold) {
     expect_read({
         {"scikit-learn's voting example",
@@ -131,6 +171,54 @@ TEST(Strangers, HeadingsOfOneTrainingAreNotTold) {
          "[ Info: Dataset MNIST\n┌ Info: epoch 1\n│   train_acc = 0.5\n└   test_acc = 0.75\n┌ Info: epoch 2\n"
          "│   train_acc = 0.75\n└   test_acc = 0.5\n",
          {0.75, 0.5}},
+    });
+}
+
+TEST(Strangers, RowsHaveTheirMetricInOneColumnAndItsValueInAnother) {
+    const std::string mlj =
+        "│ measure     │ operation    │ measurement │ 1.96*SE │ per_fold     │\n"
+        "│ LogLoss(    │ predict      │ 0.125       │ 0.0721  │ [0.08, 0.16] │\n"
+        "│ Accuracy()  │ predict_mode │ 0.75        │ 0.0224  │ [0.5, 0.9]   │\n";
+    const std::string tibble =
+        "  .metric .estimator  mean     n std_err .config\n  <chr>   <chr>      <dbl> <int>   <dbl> <chr>\n";
+    const std::string harness =
+        "|Tasks|Filter|Metric|Value |   |Stderr|\n|-----|------|------|-----:|---|-----:|\n|arc  |none  |acc   |0.75  "
+        "|±  "
+        "|0.0097|\n";
+    expect_read({
+        {"MLJ", "Accuracy", mlj, {0.75}},
+        {"MLJ, a measure with parameters", "LogLoss", mlj, {0.125}},
+        {"tidymodels", "rmse", tibble + "1 rmse    standard   3.5     10  0.120  Model1\n", {3.5}},
+        {"tidymodels, several",
+         "rmse",
+         tibble + "1 rmse    standard   3.5     10  0.120  Model1\n2 rmse    standard   3.25     10  0.120  Model2\n",
+         {3.5, 3.25},
+         "Model2"},
+        {"a harness of language models", "acc", harness, {0.75}},
+        {"a harness, several tasks", "acc", harness + "|wino |none  |acc   |0.5   |±  |0.0050|\n", {0.75, 0.5}, "wino"},
+    });
+}
+
+TEST(Strangers, NumbersStandInFrontOfTheirNamesOrInSentencesOrBars) {
+    const std::string rest = " rate, 1.25 seconds, 64 images, 10.1 hours left\n";
+    expect_read({
+        {"darknet",
+         "avg_loss",
+         " 1: 15.5, 12.5 avg loss, 0.001" + rest + " 2: 11.5, 11.25 avg loss, 0.001" + rest,
+         {12.5, 11.25}},
+        {"sentences", "Average_accuracy_for_this_phase", "LOG (train) Average accuracy for this phase is 0.5\n", {0.5}},
+        {"llama.cpp, with a bar at its end",
+         "loss",
+         "train_opt_callback: iter=     1 sample=1/27 sched=0.010000 loss=2.500000 dt=00:00:11 eta=00:40:10 |->\n",
+         {2.5}},
+        {"the description of a bar",
+         "loss",
+         "loss 0.5:  50%|##### | 1/2 [00:01<00:01, 1.0s/it]\rloss 0.25: 100%|######| 2/2 [00:02<00:00, 1.0s/it]\n",
+         {0.25}},
+        {"Composer",
+         "metrics/eval/Accuracy",
+         "[Eval batch=50/50] Eval on eval data:\n\t Eval metrics/eval/Accuracy: 0.75\n",
+         {0.75}},
     });
 }
 
