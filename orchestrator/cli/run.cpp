@@ -1,8 +1,10 @@
 // hpo run: searches and prints the best configuration.
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <optional>
+#include <string>
 
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
@@ -78,7 +80,10 @@ int conclude(const RunArguments& arguments, const Study& study, const StudyFolde
     } else if (!arguments.quiet) {
         RunArguments again = arguments;
         if (in_its_job) again.on = "slurm";
-        print(end_report(study, folder, outcome, resume_arguments(again, outcome.end != SessionEnd::out_of_time)));
+        // With the same limit the study would end at once.
+        if (outcome.end == SessionEnd::out_of_time && study.budget.seconds)
+            again.time = std::to_string(std::llround(2 * *study.budget.seconds)) + 's';
+        print(end_report(study, folder, outcome, resume_arguments(again)));
     } else if (const TrialRecord* best = best_trial(outcome.record, study.objective)) {
         print(best_config(study, *best, "yaml"));
     }

@@ -103,12 +103,11 @@ Overrides overrides(const RunArguments& arguments) {
     return all;
 }
 
-std::string option_words(const RunArguments& arguments, bool keep_time) {
+std::string option_words(const RunArguments& arguments) {
     std::string command;
     for (const std::string& assignment : arguments.set) command += " --set " + shell_word(assignment);
     for (const KeyOption& option : key_options)
-        if (const std::string& value = arguments.*option.value;
-            !value.empty() && (keep_time || option.value != &RunArguments::time))
+        if (const std::string& value = arguments.*option.value; !value.empty())
             command += ' ' + std::string(option.option) + ' ' + shell_word(value);
     if (!arguments.on.empty()) command += " --on " + shell_word(arguments.on);
     if (arguments.listens)
@@ -117,8 +116,8 @@ std::string option_words(const RunArguments& arguments, bool keep_time) {
     return command.empty() ? command : command.substr(1);
 }
 
-std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
-    const std::string options = option_words(arguments, keep_time);
+std::string resume_arguments(const RunArguments& arguments) {
+    const std::string options = option_words(arguments);
     return shell_word(arguments.file) + (options.empty() ? "" : " ") + options;
 }
 

@@ -29,10 +29,10 @@ std::function<RunArguments()> add_run_options(CLI::App& app);
 Overrides overrides(const RunArguments& arguments);
 
 /// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
-/// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.
-std::string resume_arguments(const RunArguments& arguments, bool keep_time);
+/// budget.
+std::string resume_arguments(const RunArguments& arguments);
 
 /// Returns these arguments without the file, as words of a shell; empty: there are none.
-std::string option_words(const RunArguments& arguments, bool keep_time);
+std::string option_words(const RunArguments& arguments);
 
 }  // namespace hpo

@@ -49,7 +49,7 @@ slurm::Job job_of(const RunArguments& arguments, const Study& study, const Progr
                                         .here = fs::current_path(),
                                         .program = shell_word(programs.hpo.string()),
                                         .file = shell_word(arguments.file),
-                                        .options = option_words(within, true),
+                                        .options = option_words(within),
                                         .same_file = study_file_of(arguments.file),
                                         .grace = study.resources.grace});
     if (!job) throw Fatal(job.error().message, 2);
@@ -86,7 +86,7 @@ RunOutcome run_on_slurm(const RunArguments& arguments, const Study& study, const
     }
     slurm::RealCommands commands(slurm::command_limit());
     const slurm::Following following{study, absolute, job_of(arguments, study, programs),
-                                     "hpo run " + resume_arguments(arguments, true)};
+                                     "hpo run " + resume_arguments(arguments)};
     return slurm::run_job(commands, following, observer);
 }
 

@@ -14,8 +14,8 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     if (snapshot.holder) return "running";
     // A program that searches by itself is free to stop at any trial: that its trials have ended says nothing.
     const SessionEnd end = snapshot.record.end;
-    const bool over =
-        snapshot.study.has_worker() ? all_ended : end == SessionEnd::finished || end == SessionEnd::out_of_time;
+    const bool out_of_time = end == SessionEnd::out_of_time && !snapshot.record.held && ended > 0;
+    const bool over = out_of_time || (snapshot.study.has_worker() ? all_ended : end == SessionEnd::finished);
     const bool failed = std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
         return is_final(trial.state) && trial.state != TrialState::failed && trial.state != TrialState::diverged;
     });

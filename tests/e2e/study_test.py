@@ -229,6 +229,14 @@ class Study(Case):
         self.hpo(*command[1:], "--trials", begun)
         self.assertEqual({t["steps"] for t in self.trials("small")}, {20})
 
+    def test_a_study_whose_time_is_over_has_finished_and_is_resumed_with_more_time(self):
+        study = self.study(synthetic(trials=1))
+        self.hpo("run", study)
+        out = self.hpo("run", study, "--trials", 100000, "--time", "1s")
+        self.assertRegex(out, r"Resume +hpo run \S+ --trials 100000 --time 2s\n")
+        self.assertEqual([each["state"] for each in json.loads(self.hpo("ls", "--json"))["studies"]], ["finished"])
+        self.assertNotIn("go on with it", self.hpo())
+
     def test_an_interrupted_hpo_train_resumes_and_ends_with_the_same_weights(self):
         self.hpo("run", self.study(synthetic(trials=1, epochs=2, samples=20000)))
         best = self.study(self.hpo("best", "small"), "best.yaml")
