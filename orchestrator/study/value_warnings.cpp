@@ -1,6 +1,9 @@
-// Warns of values that a script's study holds as texts although they look like something else.
+// Warns of values that a script's study holds as texts although they look like something else, and of directions that
+// contradict the names of their metrics.
 #include <algorithm>
+#include <array>
 
+#include "hpo/nearest_metric.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/fields.hpp"
 #include "orchestrator/study/overrides.hpp"
@@ -25,9 +28,30 @@ bool is_digits_with_underscores(string_view text) {
            text.find_first_not_of("0123456789_.") == string_view::npos;
 }
 
+/// Returns the direction in which metrics of this name get better, or an empty text if the name does not tell.
+string_view usual_direction(string_view metric) {
+    constexpr std::array<string_view, 12> higher{"acc",    "accuracy", "auc",  "auroc", "f1",   "precision",
+                                                 "recall", "iou",      "dice", "r2",    "bleu", "rouge"};
+    constexpr std::array<string_view, 8> lower{"loss", "mse", "mae", "rmse", "error", "perplexity", "ppl", "wer"};
+    constexpr std::array<string_view, 9> turned{"neg", "negative", "gap",      "drop", "diff",
+                                                "std", "var",      "variance", "time"};
+    const auto words = hpo::detail::words_of(metric);
+    const auto has = [&](const auto& names) {
+        return std::any_of(words.begin(), words.end(), [&](const string& word) {
+            return std::find(names.begin(), names.end(), word) != names.end();
+        });
+    };
+    if (has(turned) || has(higher) == has(lower)) return {};
+    return has(higher) ? "maximize" : "minimize";
+}
+
 class ValueWarnings {
    public:
     ValueWarnings(Diagnostics& diagnostics, const Node& root) : diagnostics_(diagnostics) {
+        if (const Node* objective = find(root, "objective")) {
+            check_direction(*objective);
+            for (const Node& item : objective->items) check_direction(item);
+        }
         const Node* worker = find(root, "worker");
         if (worker != nullptr && find(*worker, "command") == nullptr) return;  // hpo-worker's values have known types
         const Node* space = find(root, "space");
@@ -44,6 +68,19 @@ class ValueWarnings {
     }
 
    private:
+    void check_direction(const Node& objective) {
+        const Node *metric = find(objective, "metric"), *direction = find(objective, "direction");
+        if (metric == nullptr || direction == nullptr) return;
+        const string_view usual = usual_direction(metric->text);
+        if (usual.empty() || usual == direction->text) return;
+        const bool higher = usual == "maximize";
+        diagnostics_.error(direction->location, "warning: '" + metric->text + "' is " +
+                                                    (higher ? "minimized" : "maximized") +
+                                                    ", although metrics of this name are better when they are " +
+                                                    (higher ? "higher" : "lower") + ": write " + string(usual) +
+                                                    " unless the opposite is meant");
+    }
+
     void visit(const Node* node) {
         if (node == nullptr) return;
         if (node->kind == Node::Kind::scalar) value(*node);

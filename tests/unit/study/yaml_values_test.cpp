@@ -84,6 +84,22 @@ TEST(YamlValues, TextsThatOthersReadAsTruthValuesAreWarnedOfWithPlaceAndCure) {
                 HasSubstr("--set worker.params.a=yes: warning"));
 }
 
+TEST(YamlValues, ADirectionThatContradictsTheNameOfItsMetricIsWarnedOf) {
+    const auto of = [](const std::string& objective) {
+        return warnings("study: s\nobjective: " + objective + "\nworker: {command: [a]}\n");
+    };
+    EXPECT_THAT(of("{metric: valid_acc, direction: minimize}"),
+                Mentions("s.yaml:2:43: warning: 'valid_acc'", "higher", "write maximize"));
+    EXPECT_THAT(of("[{metric: a, direction: minimize}, {metric: val/Loss, direction: maximize}]"),
+                Mentions("s.yaml:2:77: warning: 'val/Loss'", "lower", "write minimize"));
+    EXPECT_THAT(warnings("study: s\n", {"objective.metric=f1", "objective.direction=minimize"}), HasSubstr("'f1'"));
+    for (const char* right : {"{metric: acc, direction: maximize}", "{metric: loss, direction: minimize}",
+                              "{metric: neg_loss, direction: maximize}", "{metric: acc_std, direction: minimize}",
+                              "{metric: accuracy_loss, direction: minimize}", "{metric: reward, direction: minimize}",
+                              "{metric: loss}", "{}", "acc"})
+        EXPECT_EQ(of(right), "") << right;
+}
+
 TEST(YamlValues, WhatIsMeantAsItStandsIsNotWarnedOf) {
     for (const char* worker :
          {", params: {a: \"yes\", b: true, c: a_1, d: 1000, e: yesterday, f: 'on'}}\n", ", environment: {FLAG: yes}}\n",
