@@ -90,7 +90,8 @@ static fs::path file_of(const std::string& name) {
 }
 
 std::string warnings_of(const std::string& name, const Overrides& overrides) {
-    return value_warnings(file_of(name), overrides.set);
+    const std::string warnings = value_warnings(file_of(name), overrides.set);
+    return warnings.empty() ? warnings : warnings + '\n';
 }
 
 Study load_study(const std::string& name, const Overrides& overrides, WithoutWorker without_worker) {
