@@ -659,10 +659,10 @@ class Unchanged(Script):
         self.assertFalse((self.folder / "runs").exists())
 
     def test_a_direction_against_the_name_of_its_metric_is_warned_of_on_lines_of_their_own(self):
-        text = script_study(["/bin/echo", "val_loss=1"], trials=1, epochs=1).replace("minimize", "maximize")
-        self.assertRegex(self.hpo("check", self.study(text)), r"\A.*study\.yaml:2:43: warning: 'val_loss'.*\n.*\n *\^~*\nstudy ")
+        text = script_study(["/bin/echo", "val_loss={lr}"], trials=1, epochs=1).replace("minimize", "maximize")
+        self.assertRegex(self.hpo("check", self.study(text)), r"\A.*study\.yaml:2:42: .*'val_loss'.*\n.*\n.* \^~*\nstudy ")
         self.hpo("run", "study.yaml", "--quiet")
-        self.assertRegex(self.error, r"warning: 'val_loss'.*\n.*\n *\^~*\n")
+        self.assertRegex(self.error, r"'val_loss'.*\n.*\n.* \^~*\n")
 
     def test_a_file_of_the_folder_is_not_taken_for_the_one_that_is_written_for_each_trial(self):
         self.script("""

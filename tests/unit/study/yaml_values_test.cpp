@@ -89,9 +89,9 @@ TEST(YamlValues, ADirectionThatContradictsTheNameOfItsMetricIsWarnedOf) {
         return warnings("study: s\nobjective: " + objective + "\nworker: {command: [a]}\n");
     };
     EXPECT_THAT(of("{metric: valid_acc, direction: minimize}"),
-                Mentions("s.yaml:2:43: warning: 'valid_acc'", "higher", "write maximize"));
+                Mentions("s.yaml:2:43: warning: 'valid_acc'", "higher", "maximize"));
     EXPECT_THAT(of("[{metric: a, direction: minimize}, {metric: val/Loss, direction: maximize}]"),
-                Mentions("s.yaml:2:77: warning: 'val/Loss'", "lower", "write minimize"));
+                Mentions("s.yaml:2:77: warning: 'val/Loss'", "lower", "minimize"));
     EXPECT_THAT(warnings("study: s\n", {"objective.metric=f1", "objective.direction=minimize"}), HasSubstr("'f1'"));
     for (const char* right : {"{metric: acc, direction: maximize}", "{metric: loss, direction: minimize}",
                               "{metric: neg_loss, direction: maximize}", "{metric: acc_std, direction: minimize}",
