@@ -32,7 +32,7 @@ enum class WithoutWorker { refused, allowed };
 Study load_study(const std::string& name, const Overrides& overrides,
                  WithoutWorker without_worker = WithoutWorker::refused);
 
-/// Returns value_warnings() of the study that load_study() reads.
+/// Returns value_warnings() of the study that load_study() reads, with a line's end behind them.
 std::string warnings_of(const std::string& name, const Overrides& overrides);
 
 /// Returns the sentence that says how a study with another name learns from the trials of this one.

@@ -103,9 +103,8 @@ string class_name(string_view rest) {
     return capital && word ? string(rest) : string{};
 }
 
-/// Returns the name of the model that a line says is fitted, trained or evaluated from here on: "Fitting model:
-/// CatBoost
-/// ...". Returns an empty text for any other line.
+/// Returns CatBoost for "Fitting model: CatBoost ...": the model that is fitted, trained or evaluated from here on.
+/// Returns an empty text for any other line.
 string model_in(string_view line, string_view small) {
     constexpr string_view actions[] = {"fitting", "training", "evaluating", "testing", "tuning"};
     constexpr string_view word = "model";
