@@ -1,9 +1,8 @@
 // Warns of values that a script's study holds as texts although they look like something else, and of directions that
 // contradict the names of their metrics.
 #include <algorithm>
-#include <array>
 
-#include "hpo/nearest_metric.hpp"
+#include "orchestrator/script/syntax/metric_directions.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/fields.hpp"
 #include "orchestrator/study/overrides.hpp"
@@ -26,23 +25,6 @@ bool is_digits_with_underscores(string_view text) {
     if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
     return text.find('_') != string_view::npos && text.front() >= '0' && text.front() <= '9' &&
            text.find_first_not_of("0123456789_.") == string_view::npos;
-}
-
-/// Returns the direction in which metrics of this name get better, or an empty text if the name does not tell.
-string_view usual_direction(string_view metric) {
-    constexpr std::array<string_view, 12> higher{"acc",    "accuracy", "auc",  "auroc", "f1",   "precision",
-                                                 "recall", "iou",      "dice", "r2",    "bleu", "rouge"};
-    constexpr std::array<string_view, 8> lower{"loss", "mse", "mae", "rmse", "error", "perplexity", "ppl", "wer"};
-    constexpr std::array<string_view, 9> turned{"neg", "negative", "gap",      "drop", "diff",
-                                                "std", "var",      "variance", "time"};
-    const auto words = hpo::detail::words_of(metric);
-    const auto has = [&](const auto& names) {
-        return std::any_of(words.begin(), words.end(), [&](const string& word) {
-            return std::find(names.begin(), names.end(), word) != names.end();
-        });
-    };
-    if (has(turned) || has(higher) == has(lower)) return {};
-    return has(higher) ? "maximize" : "minimize";
 }
 
 class ValueWarnings {
@@ -71,9 +53,10 @@ class ValueWarnings {
     void check_direction(const Node& objective) {
         const Node *metric = find(objective, "metric"), *direction = find(objective, "direction");
         if (metric == nullptr || direction == nullptr) return;
-        const string_view usual = usual_direction(metric->text);
-        if (usual.empty() || usual == direction->text) return;
-        const bool higher = usual == "maximize";
+        const script::Better better = script::better_of(metric->text);
+        const bool higher = better == script::Better::higher;
+        const string_view usual = higher ? "maximize" : "minimize";
+        if (better == script::Better::unknown || usual == direction->text) return;
         diagnostics_.error(direction->location, "warning: '" + metric->text + "' is " +
                                                     (higher ? "minimized" : "maximized") +
                                                     ", although metrics of this name are better when they are " +
