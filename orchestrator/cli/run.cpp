@@ -1,6 +1,4 @@
 // hpo run: searches and prints the best configuration.
-#include <unistd.h>
-
 #include <cmath>
 #include <csignal>
 #include <optional>
@@ -10,6 +8,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
+#include "orchestrator/cli/run_examination.hpp"
 #include "orchestrator/cli/run_place.hpp"
 #include "orchestrator/cli/run_slurm.hpp"
 #include "orchestrator/engine/set_aside.hpp"
@@ -19,44 +18,12 @@
 #include "orchestrator/observers/run_end.hpp"
 #include "orchestrator/observers/run_observers.hpp"
 #include "orchestrator/output/best_config.hpp"
-#include "orchestrator/preview/samples.hpp"
-#include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/slurm/allocation.hpp"
 #include "orchestrator/study/study_file.hpp"
-#include "orchestrator/view/terminal.hpp"
 
 namespace hpo::commands {
 
 namespace {
-
-/// Names the earlier studies from which a new one learns by `warm_start: auto`, or from which it could.
-void tell_warm_start(const Study& study, bool fresh) {
-    std::error_code ignored;
-    if (!fresh && std::filesystem::exists(study_folder(study.name).database(), ignored)) return;
-    if (study.warm_start_auto) {
-        const std::string names = names_of_alike(study);
-        std::fprintf(stderr, "hpo: warm_start: auto %s\n",
-                     names.empty() ? "finds no earlier study like this one" : ("learns from " + names).c_str());
-    } else if (view::is_terminal(STDERR_FILENO)) {
-        if (const std::string offer = warm_start_offer(study); !offer.empty())
-            std::fprintf(stderr, "hpo: earlier studies are like this one: %s\n", offer.c_str());
-    }
-}
-
-/// Refuses studies that cannot run, and prints warnings about others.
-void examine(const RunArguments& arguments, const Study& study, const RunPlace& place, const Programs& programs) {
-    const Overrides changes = overrides(arguments);
-    refuse_unready_script(study, changes.set.empty() ? arguments.file : "", place.here());
-    if (arguments.on.starts_with("local:") && place.hosts.size() > 1)
-        std::fprintf(stderr,
-                     "hpo: --on %s counts the cores and the memory of this machine %zu times: it is for tests\n",
-                     printable(arguments.on).c_str(), place.hosts.size());
-    std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
-    for (const std::string& warning : shadowed_files(study))
-        std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
-    if (!arguments.quiet && !arguments.json) tell_warm_start(study, arguments.fresh);
-    refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
-}
 
 /// Returns a decision whether a stored study may go on as this one, which says so if its space became wider.
 Acceptance acceptance_of(const Study& study) {

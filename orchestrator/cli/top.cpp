@@ -5,7 +5,6 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,10 +13,10 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
+#include "orchestrator/cli/top_json.hpp"
 #include "orchestrator/cli/top_reading.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
-#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/terminal.hpp"
 #include "orchestrator/view/top.hpp"
 
@@ -91,33 +90,10 @@ int watch(StudySnapshot snapshot, view::TopState state, double interval) {
     throw Fatal(error);
 }
 
-nlohmann::ordered_json text_or_null(const std::string& text) {
-    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
-}
-
 int run_top(const TopArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (arguments.json) {
-        nlohmann::ordered_json json{{"schema", json_schema}};
-        json.update(study_json(snapshot));
-        const view::Moment moment = moment_now(snapshot);
-        json["memory"] = nlohmann::ordered_json::array();
-        for (const view::Pool& pool : moment.pools)
-            json["memory"].push_back({{"name", pool.name},
-                                      {"capacity", pool.capacity},
-                                      {"others", pool.others},
-                                      {"reserved", pool.reserved},
-                                      {"used", pool.used ? nlohmann::ordered_json(*pool.used) : nullptr},
-                                      {"trials", pool.trials},
-                                      {"state", text_or_null(pool.state)},
-                                      {"reason", text_or_null(pool.reason)}});
-        json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);
-        json["trials"] = trials_json(snapshot)["trials"];
-        for (nlohmann::ordered_json& trial : json["trials"]) {
-            const auto end = view::predicted_end(moment, snapshot.record.trial(trial["trial"]));
-            trial["predicted_end"] = end ? nlohmann::ordered_json(*end) : nullptr;
-        }
-        print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+        print(top_json(snapshot));
         return 0;
     }
     view::TopState state = first_state(arguments, snapshot);
