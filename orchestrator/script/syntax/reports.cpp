@@ -108,7 +108,7 @@ Reports::Verdict Reports::judge(const Report& report) {
     const bool stale = bar && last_ && *last_ == report.value;
     const bool begins_epoch = report.names_epoch && epoch_ && *report.epoch > *epoch_ && !stale;
     if (report.epoch) epoch_ = report.epoch;
-    const bool again = found_ && report.epoch && !new_epoch && counted_in_ == epoch_;
+    const bool again = found_ && report.epoch && !new_epoch && counted_in_ == epoch_ && report.round == round_;
     const Place place{.new_epoch = new_epoch, .begins_epoch = begins_epoch, .again = again};
     for (const Rule rule : rules)
         if (const auto verdict = (this->*rule)(report, place)) return *verdict;
@@ -234,12 +234,12 @@ Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool agai
 /// epochs or steps go on, headings may be of stages of one training.
 void Reports::note_several(const Report& report, bool again) {
     if (again) warn_of_epoch(line_, report.line);
-    const bool goes_on =
-        (epoch_ && counted_in_ && *epoch_ > *counted_in_) || (report.count && count_ && *report.count > *count_);
+    const auto rises = [](const auto& now, const auto& before) { return now && before && *now > *before; };
+    const bool goes_on = rises(epoch_, counted_in_) || rises(report.count, count_) || rises(report.round, round_);
     for (const auto& [key, text] : report.subject) {
         const auto [first, is_new] = subjects_.try_emplace(key, text, report.line);
         const bool differs = !is_new && first->second.first != text;
-        if (!differs || (goes_on && !is_repetition(key))) continue;
+        if (!differs || (goes_on && !tells_trainings_apart(key))) continue;
         warn("its lines with the objective are " + difference_of(key, first->second.first, text) +
              ", and each is a step: '" + first->second.second + "', '" + report.line + "'; " +
              (is_repetition(key) ? "print their mean at the end and set objective.metric to its name, as in mean_acc"
@@ -257,6 +257,7 @@ void Reports::remember(const Report& report, bool again) {
     note_several(report, again);
     counted_in_ = epoch_;
     count_ = report.count;
+    round_ = report.round;
     last_ = report.value;
     content_ = report.content;
     const bool is_named = report.names_epoch && !std::isnan(*report.epoch) && !std::isnan(report.value);

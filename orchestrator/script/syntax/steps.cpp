@@ -89,6 +89,7 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     reading.text = string(trim(text).substr(0, max_quoted_bytes));
     note_unread(text, reading);
     subjects_.take(text, reading);
+    leave_out_settings(text, reading);
     reading.announced_best = std::exchange(best_follows_, reading.metrics.empty() && announces_best(text));
     if (reading.metrics.empty())
         evaluates_best_ = evaluates_best_ || (given_ + reported_ > 0 && evaluates_best(text));
@@ -100,6 +101,17 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     for (const Reading& counting : redrawn ? redraws.redrawn(reading) : redraws.ended(reading, blank))
         take_reading(counting);
     if (reported_ == 0 && given_ == 0) consider(text);
+}
+
+/// Removes the settings that a script shows, and variables of its environment that are hpo's: they are no metrics.
+void StepReader::leave_out_settings(string_view text, Reading& reading) {
+    const bool needed = std::any_of(reading.metrics.begin(), reading.metrics.end(),
+                                    [&](const NamedNumber& one) { return fits_needed(one); });
+    if (!needed && shows_settings(text, reading)) {
+        reading.metrics.clear();
+        reading.epoch.reset();  // the number of epochs
+    }
+    std::erase_if(reading.metrics, [](const NamedNumber& one) { return one.bare.starts_with("HPO_"); });
 }
 
 void StepReader::take_reading(const Reading& reading) {
@@ -120,9 +132,10 @@ void StepReader::take_reading(const Reading& reading) {
                         .names_epoch = reading.epoch.has_value(),
                         .numbered = before.find_first_of("0123456789") != string_view::npos,
                         .count = count_in(reading),
+                        .round = subjects_.round(),
                         .running = reading.running,
                         .progress = reading.progress,
-                        .subject = is_average(needs_.objective) ? Subject{} : subjects_.of(reading, objective->bare)});
+                        .subject = subjects_.of(reading, objective->bare)});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();
@@ -216,6 +229,13 @@ bool StepReader::has_needed() const {
 bool StepReader::is_needed(const string& name) const {
     return name == needs_.objective ||
            std::find(needs_.others.begin(), needs_.others.end(), name) != needs_.others.end();
+}
+
+bool StepReader::fits_needed(const NamedNumber& metric) const {
+    const auto names = names_in(needs_);
+    return std::any_of(names.begin(), names.end(), [&](const string& name) {
+        return fit(metric.name, name) != Fit::none || fit(metric.bare, name) != Fit::none;
+    });
 }
 
 std::optional<double> StepReader::waits_until() const {

@@ -79,6 +79,8 @@ class StepReader {
     };
 
     void line(std::string_view text, bool redrawn, std::size_t stream);
+    void leave_out_settings(std::string_view text, Reading& reading);
+    [[nodiscard]] bool fits_needed(const NamedNumber& metric) const;
     void take_reading(const Reading& reading);
     void take_values(const Reading& reading, const std::vector<WantedMetrics::Value>& values);
     [[nodiscard]] bool is_report(const WantedMetrics::Value& value) const;

@@ -1,7 +1,10 @@
 #include "orchestrator/script/syntax/subjects.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,13 +21,24 @@ constexpr const char* words_key = "words";
 constexpr const char* row_key = "row";
 constexpr std::size_t max_heading_words = 5;
 
+constexpr const char* training_key = "~training";  ///< sorted behind the others, which tell more
+
 struct Repetition {
     string_view one;
     const char* several;
+    bool averaged = true;  ///< their mean is a result
 };
 /// Words whose number tells results apart that are not steps of one training.
-constexpr Repetition repetitions[] = {{"fold", "folds"}, {"seed", "seeds"},    {"run", "runs"},
-                                      {"task", "tasks"}, {"class", "classes"}, {"threshold", "thresholds"}};
+constexpr Repetition repetitions[] = {{"fold", "folds"},
+                                      {"seed", "seeds"},
+                                      {"run", "runs"},
+                                      {"task", "tasks"},
+                                      {"class", "classes"},
+                                      {"threshold", "thresholds"},
+                                      {"trial", "trials", false},
+                                      {"configuration", "configurations", false}};
+/// Words whose number counts rounds, in each of which a script may train from its first epoch on.
+constexpr string_view outer_counters[] = {"round", "episode", "cycle", "generation"};
 /// Fields whose text names a model or data.
 constexpr string_view fields[] = {"model",   "dataset", "classifier", "estimator", "regressor", "algorithm",
                                   "learner", "method",  "optimizer",  "task",      "kernel"};
@@ -33,8 +47,13 @@ constexpr string_view other_counts[] = {
     "gpu",     "rank", "worker", "node", "process",  "thread", "device",  "cuda",    "core",  "level",
     "version", "v",    "line",   "top",  "patience", "count",  "counter", "correct", "wrong", "total",
     "size",    "seen", "tp",     "fp",   "tn",       "fn",     "f",       "r",       "p"};
-/// Names of settings, whose number may be a fraction.
-constexpr string_view settings[] = {"c", "alpha", "gamma", "lambda", "sigma", "noise"};
+/// The last words of the names of settings.
+constexpr string_view settings[] = {
+    "lr",    "c",     "k",       "alpha",    "gamma",      "lambda",    "sigma",      "eps",    "epsilon",
+    "noise", "decay", "dropout", "momentum", "size",       "dim",       "hidden",     "units",  "layers",
+    "depth", "width", "degree",  "leaves",   "estimators", "neighbors", "components", "kernel", "temperature"};
+/// Words of values that a training lowers or raises. A word with a number before them counts its progress.
+constexpr string_view trained_values[] = {"loss", "reward", "return", "cost", "fitness", "energy"};
 constexpr std::size_t max_keys = 16;  ///< of a subject
 /// The beginnings of words that tell how far a program is. They stand in lines that head nothing.
 constexpr string_view status_stems[] = {
@@ -45,6 +64,10 @@ constexpr string_view status_stems[] = {
     "converg", "updat",   "elaps",   "time",       "averag", "mean",    "ok",     "success", "scor",   "perform",
     "stat",    "log",     "all",     "wait",       "run",    "writ",    "us",     "learn",   "param",  "hyper",
     "loss",    "accura",  "confus",  "class"};
+
+bool contains(std::span<const string_view> words, string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 bool is_status(const string& small) {
     return phase_of(small) != Phase::none || is_counter(small) ||
@@ -64,7 +87,15 @@ std::vector<string_view> words_in(string_view text) {
     return words;
 }
 
-/// Returns the text if it is a name of a few words that begin with letters, and tells nothing about progress.
+/// Returns true for 5-way and 2-layer.
+bool counts_with_word(string_view word) {
+    const auto sign = std::min(word.find_first_not_of("0123456789"), word.size());
+    return sign > 0 && sign + 1 < word.size() && word[sign] == '-' && is_letter(word[sign + 1]) &&
+           !is_unit(word.substr(sign + 1));
+}
+
+/// Returns the text if it is a name of a few words that begin with letters or are 5-way and the like, and tells nothing
+/// about progress.
 string name_of_subject(string_view text) {
     constexpr string_view inner_signs = "-_/.+()&";
     const auto words = words_in(text);
@@ -73,9 +104,8 @@ string name_of_subject(string_view text) {
         const bool plain = std::all_of(word.begin(), word.end(), [&](char c) {
             return is_letter(c) || is_digit(c) || inner_signs.find(c) != string_view::npos;
         });
-        if ((!is_letter(word.front()) && word.front() != '(') || !plain || word.ends_with('.') ||
-            is_status(lower_case(word)))
-            return {};
+        const bool begins = is_letter(word.front()) || word.front() == '(' || counts_with_word(word);
+        if (!begins || !plain || word.ends_with('.') || is_status(lower_case(word))) return {};
     }
     return string(text);
 }
@@ -126,6 +156,12 @@ string model_in(string_view line, string_view small) {
     return {};
 }
 
+/// Returns true for learning_rate, max_depth and "Batch size".
+bool names_setting(string_view name) {
+    const string small = lower_case(name);
+    return small.ends_with("learning_rate") || contains(settings, small.substr(small.find_last_of("_-. ") + 1));
+}
+
 /// Returns the number behind the word that ends at `at`, as in "Fold 1/5", "fold=1" and "Fold #1:".
 string number_behind(string_view small, std::size_t at) {
     const auto begin = std::min(small.find_first_not_of(" #:=_-[\"'", at), small.size());
@@ -151,14 +187,14 @@ std::optional<Count> leading_count(string_view small) {
     const string_view word = small.substr(0, end);
     const auto begin = std::min(small.find_first_not_of(" :=#", end), small.size());
     const auto number = number_at_begin(small.substr(begin));
-    if (word.empty() || !number || !is_digit(small[begin]) || is_progress(word) || contains_metric_word(word) ||
-        phase_of(word) != Phase::none ||
-        std::find(std::begin(other_counts), std::end(other_counts), word) != std::end(other_counts))
+    const bool setting = names_setting(word);
+    if (word.empty() || !number || !is_digit(small[begin]) || (is_progress(word) && !setting) ||
+        contains_metric_word(word) || phase_of(word) != Phase::none || contains(other_counts, word))
         return {};
     string_view digits = small.substr(begin, number->second);
     if (digits.ends_with('.')) digits.remove_suffix(1);
     const bool fraction = digits.find_first_not_of("0123456789") != string_view::npos;
-    if (fraction && std::find(std::begin(settings), std::end(settings), word) == std::end(settings)) return {};
+    if (fraction && !setting) return {};
     const string_view rest = small.substr(begin + digits.size());
     const auto next = rest.find_first_not_of(' ');
     const bool goes_on =
@@ -172,7 +208,7 @@ std::optional<Count> leading_count(string_view small) {
 
 /// Sets the repetitions that a line names.
 void note_repetitions(string_view small, Subject& subject) {
-    for (const auto& [word, several] : repetitions)
+    for (const auto& [word, several, averaged] : repetitions)
         for (auto at = small.find(word); at != string_view::npos; at = small.find(word, at + 1)) {
             if (at > 0 && is_letter(small[at - 1])) continue;  // manifold
             const string number = number_behind(small, at + word.size());
@@ -185,11 +221,21 @@ void note_repetitions(string_view small, Subject& subject) {
 /// Returns the text of a field that names a model or data and fills the line: "Dataset: iris".
 string field_in(string_view line, string_view small) {
     const auto sign = line.find_first_of(":=");
-    if (sign == string_view::npos ||
-        std::find(std::begin(fields), std::end(fields), trim(small.substr(0, sign))) == std::end(fields))
-        return {};
+    if (sign == string_view::npos || !contains(fields, trim(small.substr(0, sign)))) return {};
     const string_view text = trim(line.substr(sign + 1));
     return words_in(text).size() <= max_heading_words && !text.empty() && is_letter(text[0]) ? string(text) : string{};
+}
+
+/// Returns the text of a line of words that name a model or data, and their number: "Model with rank: 1".
+string numbered_field(string_view small) {
+    auto words = words_in(small);
+    if (words.size() < 3 || words.size() > max_heading_words || !contains(fields, words[0])) return {};
+    const auto is_plain = [](string_view word) {
+        while (word.ends_with(':') || word.ends_with('#')) word.remove_suffix(1);
+        return std::all_of(word.begin(), word.end(), is_letter) && !is_progress(word) && !contains_metric_word(word);
+    };
+    const bool plain = std::all_of(words.begin(), words.end() - 1, is_plain);
+    return plain && words.back().find_first_not_of("0123456789") == string_view::npos ? string(small) : string{};
 }
 
 /// Returns the words behind the last number of a line, which tell of what it is: "accuracy: 0.9 [SVC]". Returns nothing
@@ -216,19 +262,40 @@ string words_behind(string_view line) {
     return behind;
 }
 
+/// Returns true for an object or a call on a line of its own: "{'C': 10}", "Namespace(C=10)".
+bool is_object(string_view line) {
+    line = trim(line);
+    std::size_t name = 0;
+    while (name < line.size() && (is_letter(line[name]) || line[name] == '.')) ++name;
+    return (line.starts_with('{') && line.ends_with('}')) ||
+           (name > 0 && line.substr(name).starts_with('(') && line.ends_with(')'));
+}
+
 /// Returns true for an object of settings on a line of its own: "{'C': 10, 'gamma': 0.1}".
 bool is_settings(string_view line, const Reading& reading) {
-    line = trim(line);
-    return line.starts_with('{') && line.ends_with('}') && !reading.metrics.empty() &&
-           std::none_of(reading.metrics.begin(), reading.metrics.end(),
-                        [](const NamedNumber& one) { return is_progress(one.name) || contains_metric_word(one.name); });
+    return is_object(line) && !reading.metrics.empty() &&
+           std::none_of(reading.metrics.begin(), reading.metrics.end(), [](const NamedNumber& one) {
+               return (is_progress(one.name) && !names_setting(one.name)) || contains_metric_word(one.name);
+           });
 }
 
 }  // namespace
 
+bool shows_settings(string_view line, const Reading& reading) {
+    if (!is_object(line)) return false;
+    std::ptrdiff_t settings_of_all = 0;
+    for (const NamedNumber& one : reading.metrics) {
+        if (contains_metric_word(one.name)) return false;
+        if (!is_counter(one.name)) settings_of_all += names_setting(one.name) ? 1 : -1;
+    }
+    return !reading.metrics.empty() && settings_of_all >= 0;
+}
+
 void Subjects::take(string_view line, const Reading& reading) {
     const string small = lower_case(line);
     note_repetitions(small, subject_);
+    note_epoch(small, reading);
+    if (!is_object(line)) note_settings(reading);
     const string bare = std::exchange(bare_, {});
     bool framed = false;
     const string_view inner = without_frame(small, framed);
@@ -243,6 +310,8 @@ void Subjects::take(string_view line, const Reading& reading) {
     }
     if (string model = model_in(line, small); !model.empty()) {
         subject_[heading_key] = std::move(model);
+    } else if (string numbered = numbered_field(inner); !numbered.empty()) {
+        subject_[heading_key] = std::move(numbered);
     } else if (string text = field_in(line, small); !text.empty()) {
         subject_[heading_key] = std::move(text);
     } else if (!reading.metrics.empty()) {
@@ -252,6 +321,41 @@ void Subjects::take(string_view line, const Reading& reading) {
     } else if (!reading.epoch && !reading.progress) {
         take_heading(line);
     }
+}
+
+/// Follows the epochs, of which a new training begins again with the first one.
+void Subjects::note_epoch(string_view small, const Reading& reading) {
+    for (const string_view word : outer_counters)
+        for (auto at = small.find(word); at != string_view::npos; at = small.find(word, at + 1)) {
+            const string number =
+                at > 0 && is_letter(small[at - 1]) ? string{} : number_behind(small, at + word.size());
+            if (!number.empty()) round_ = number_at_begin(number)->first;
+        }
+    if (!reading.epoch || std::isnan(*reading.epoch)) return;
+    if (!epochs_) {
+        epochs_ = Epochs{*reading.epoch, *reading.epoch, round_};
+        subject_[training_key] = std::to_string(trainings_);
+    }
+    if (*reading.epoch == epochs_->first && epochs_->last > epochs_->first) {
+        if (round_ == epochs_->round) subject_[training_key] = std::to_string(++trainings_);
+        epochs_->round = round_;
+    }
+    epochs_->last = *reading.epoch;
+}
+
+/// Notes the settings that a line shows without a result: "lr = 0.1, batch size = 32".
+void Subjects::note_settings(const Reading& reading) {
+    const auto is_setting = [](const NamedNumber& one) { return names_setting(one.name); };
+    if (reading.epoch || reading.progress ||
+        std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](auto& one) {
+            return (is_progress(one.name) && !is_setting(one)) || contains_metric_word(one.name);
+        }))
+        return;
+    char buffer[32];
+    for (const NamedNumber& one : reading.metrics)
+        if (is_setting(one) && (subject_.size() < max_keys || subject_.contains(one.name)))
+            subject_[one.name] =
+                one.name + ' ' + string(buffer, std::snprintf(buffer, sizeof buffer, "%.6g", one.number));
 }
 
 void Subjects::take_heading(string_view line) {
@@ -268,25 +372,36 @@ void Subjects::take_heading(string_view line) {
 Subject Subjects::of(const Reading& reading, string_view metric) const {
     Subject all = subject_;
     const string small = lower_case(trim(reading.text));
-    if (const auto count = leading_count(small)) all[string(count->word)] = count->text;
     const string name = lower_case(metric);
-    std::erase_if(all, [&](const auto& one) { return name.starts_with(one.first); });
+    const bool trained = std::any_of(std::begin(trained_values), std::end(trained_values),
+                                     [&](string_view word) { return name.find(word) != string::npos; });
+    const auto count = leading_count(small);
+    if (count && !(trained && count->apart)) all[string(count->word)] = count->text;
+    std::erase_if(all, [&](const auto& one) {  // "hits 5" is the result hits@10 in short
+        const bool begins = name.starts_with(lower_case(one.first));
+        return begins && (name.size() == one.first.size() || !is_letter(name[one.first.size()]));
+    });
     if (!reading.row.empty())
         all[row_key] = reading.row;
     else
         all[words_key] = words_behind(reading.text);
-    std::erase_if(all, [](const auto& one) { return one.second.empty(); });
+    const bool average = is_average(metric);  // over folds and the like
+    std::erase_if(all, [&](const auto& one) { return one.second.empty() || (average && is_repetition(one.first)); });
     return all;
 }
 
 string difference_of(const string& key, const string& first, const string& other) {
-    for (const auto& [word, several] : repetitions)
+    for (const auto& [word, several, averaged] : repetitions)
         if (key == word) return string("of several ") + several;
+    if (key == training_key) return "of several trainings, each of which begins with its first epoch";
     return "of several models, data or settings ('" + first + "' and '" + other + "')";
 }
 
 bool is_repetition(const string& key) {
-    return std::any_of(std::begin(repetitions), std::end(repetitions), [&](const auto& one) { return key == one.one; });
+    return std::any_of(std::begin(repetitions), std::end(repetitions),
+                       [&](const auto& one) { return key == one.one && one.averaged; });
 }
+
+bool tells_trainings_apart(const string& key) { return key == training_key || is_repetition(key); }
 
 }  // namespace hpo::script

@@ -2,7 +2,9 @@
 // same metrics for each.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,21 +20,40 @@ class Subjects {
    public:
     /// Takes a line with its metrics: a heading such as "=== SVC ===", "Random Forest:" or a name on a line of its own
     /// above metrics, a field such as "Dataset: iris", "Fold 1/5" or "seed=0", or what is trained from here on:
-    /// "Fitting model: CatBoost ...".
+    /// "Fitting model: CatBoost ...", settings ("lr = 0.1"), or the first epoch once more.
     void take(std::string_view line, const Reading& reading);
     /// Returns the subject of a metric in this line, the last one that was taken.
     [[nodiscard]] Subject of(const Reading& reading, std::string_view metric) const;
 
+    /// Returns the number of the round or the episode that the last line with one has named.
+    [[nodiscard]] std::optional<double> round() const { return round_; }
+
    private:
+    struct Epochs {
+        double first = 0, last = 0;   ///< that were named
+        std::optional<double> round;  ///< round_ as the training began
+    };
+
+    void note_epoch(std::string_view small, const Reading& reading);
+    void note_settings(const Reading& reading);
     void take_heading(std::string_view line);
 
     Subject subject_;
+    std::optional<Epochs> epochs_;
+    std::int64_t trainings_ = 1;
+    std::optional<double> round_;
     std::string bare_;  ///< the line before, if it is a name that may head the next one
 };
+
+/// Returns true for an object or a call on a line of its own whose numbers are settings for the most part, and no
+/// results: "Namespace(lr=0.1, batch_size=32)".
+bool shows_settings(std::string_view line, const Reading& reading);
 
 /// Returns the words for a warning about results whose subjects differ at `key`: "of several folds".
 std::string difference_of(const std::string& key, const std::string& first, const std::string& other);
 /// Returns true if the subject is one of several that are averaged, such as a fold.
 bool is_repetition(const std::string& key);
+/// Returns true if results whose subjects differ at `key` are never of one training, not even while its epochs go on.
+bool tells_trainings_apart(const std::string& key);
 
 }  // namespace hpo::script

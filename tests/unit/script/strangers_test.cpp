@@ -102,6 +102,85 @@ TEST(Strangers, ResultsOfCountedOrPrintedSettingsAreTold) {
     });
 }
 
+TEST(Strangers, SettingsTrialsAndTrainingsBetweenResultsAreTold) {
+    expect_read({
+        {"a setting above", "acc", "lr = 0.5\nacc: 0.5\nlr = 0.25\nacc: 0.75\n", {0.5, 0.75}, "'lr 0.5' and 'lr 0.25'"},
+        {"settings in a sentence",
+         "f1",
+         "Testing n_estimators=100, max_depth=3\nf1: 0.5\nTesting n_estimators=200, max_depth=3\nf1: 0.75\n",
+         {0.5, 0.75},
+         "n_estimators 200"},
+        {"Hydra", "acc", "[HYDRA] #0 : lr=0.5\nacc: 0.5\n[HYDRA] #1 : lr=0.25\nacc: 0.75\n", {0.5, 0.75}, "lr 0.25"},
+        {"a setting in front", "acc", "lr=0.5 acc=0.5\nlr=0.25 acc=0.75\n", {0.5, 0.75}, "'lr 0.25'"},
+        {"a call", "acc", "Namespace(lr=0.5)\nacc: 0.5\nNamespace(lr=0.25)\nacc: 0.75\n", {0.5, 0.75}, "Namespace"},
+        {"epochs of several settings",
+         "acc",
+         "width: 8\nepoch 1 acc 0.5\nepoch 2 acc 0.75\nwidth: 16\nepoch 1 acc 0.25\nepoch 2 acc 0.5\n",
+         {0.5, 0.75, 0.25, 0.5},
+         "'width 16'"},
+        {"a tuner of the script", "acc", "Trial 1\nacc: 0.5\nTrial 2\nacc: 0.75\n", {0.5, 0.75}, "several trials"},
+        {"Optuna",
+         "value",
+         "Trial 0 finished with value: 0.5 and parameters: {'x': 1.5}. Best is trial 0 with value: 0.5.\n"
+         "Trial 1 finished with value: 0.75 and parameters: {'x': 2.5}. Best is trial 1 with value: 0.75.\n",
+         {0.5, 0.75},
+         "several trials"},
+        {"configurations",
+         "acc",
+         "Configuration 1/2\nacc: 0.5\nConfiguration 2/2\nacc: 0.75\n",
+         {0.5, 0.75},
+         "several configurations"},
+        {"ranks of scikit-learn's search",
+         "score",
+         "Model with rank: 1\nscore: 0.75\n\nModel with rank: 2\nscore: 0.5\n",
+         {0.75, 0.5},
+         "'model with rank: 2'"},
+        {"few-shot learning",
+         "acc",
+         "5-way 1-shot\nacc: 0.5\n5-way 5-shot\nacc: 0.75\n",
+         {0.5, 0.75},
+         "'5-way 5-shot'"},
+        {"Informer, whose second training is longer",
+         "mse",
+         "Epoch: 1\nEpoch: 2\nmse:0.5, mae:0.25\nEpoch: 1\nEpoch: 2\nEpoch: 3\nmse:0.75, mae:0.5\n",
+         {0.5, 0.75},
+         "several trainings"},
+    });
+}
+
+TEST(Strangers, SettingsThatGoAlongWithATrainingAreNotTold) {
+    expect_read({
+        {"once", "acc", "lr = 0.5\nbatch size = 32\nacc: 0.5\nacc: 0.75\n", {0.5, 0.75}},
+        {"a schedule", "loss", "epoch 1\nlr = 0.5\nloss: 0.5\nepoch 2\nlr = 0.25\nloss: 0.25\n", {0.5, 0.25}},
+        {"exploration",
+         "reward",
+         "Episode: 1\nepsilon: 0.5\nreward: 5\nEpisode: 2\nepsilon: 0.25\nreward: 6\n",
+         {5, 6}},
+        {"values without a known name", "elbo", "kl: 0.5\nelbo: -2\nkl: 0.25\nelbo: -1\n", {-2, -1}},
+        {"federated rounds, each with epochs",
+         "acc",
+         "Round 1/2\nepoch 1\nepoch 2\nacc: 0.5\nRound 2/2\nepoch 1\nepoch 2\nacc: 0.75\n",
+         {0.5, 0.75}},
+        {"counters of any name", "reward", "tick 100 reward 5\ntick 200 reward 7\n", {5, 7}},
+    });
+}
+
+TEST(Strangers, SettingsThatAreShownAreNoMetrics) {
+    for (const char* const shown :
+         {"Namespace(lr=0.5, batch_size=32, epochs=2)", "{'lr': 0.5, 'batch_size': 32, 'seed': 1, 'epochs': 2}",
+          "environ({'HPO_PARAM_LR': '0.5', 'HPO_SEED': '5'})", "HPO_PARAM_LR=0.5"}) {
+        StepReader reader(*make_output_reader({}), {.objective = "acc"});
+        reader.feed(std::string(shown) + "\nacc: 0.75\n");
+        reader.finish();
+        EXPECT_EQ(reader.take()->metrics, (Metrics{{"acc", 0.75}})) << shown;
+    }
+}
+
+TEST(Strangers, ShownNumbersThatTheStudyNeedsAreMetrics) {
+    expect_read({{"an objective of a setting's name", "depth", "Tree(depth=3, leaves=8)\n", {3}},
+                 {"results beside settings", "elbo", "{'lr': 0.5, 'elbo': -2, 'kl': 1}\n", {-2}}});
+}
+
 TEST(Strangers, CountsOfOneTrainingAreNotTold) {
     expect_read({
         {"episodes", "reward", "Episode 1 reward 5\nEpisode 2 reward 7\n", {5, 7}},
