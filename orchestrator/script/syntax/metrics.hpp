@@ -53,6 +53,8 @@ struct Reading {
     std::string text;                 ///< the line
     std::string row;                  ///< of a table whose rows are of settings and no steps: "mtry 2"
     std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
+    std::string ambiguous;            ///< a number that may be several ones, or have a decimal comma: "1,234"
+    std::string name_of_ambiguous;    ///< the word before it
     std::string beyond;               ///< the first name that was left out, since max_line_metrics are there
 
     /// Returns the metric of this full name, or nullptr.

@@ -24,20 +24,18 @@ class OutputReader final : public LineReader {
     void read(string_view line, Reading& reading) override {
         const string text = plain_text(line);
         const auto prefix = rank_prefix(text);
-        read_text(prefix ? text.substr(prefix->size) : text, line, reading);
-        if (prefix && reading.metrics.empty()) return read_text(text, line, reading);
+        read_text(prefix ? text.substr(prefix->size) : text, reading);
+        if (prefix && reading.metrics.empty()) return read_text(text, reading);
         if (prefix)
             label_all(reading, prefix->rank);
         else if (const auto rank = rank_in(reading))
             label_all(reading, *rank);
     }
 
-    string warning() override {
-        return !warning_.empty() ? std::exchange(warning_, {}) : std::exchange(bar_warning_, {});
-    }
+    string warning() override { return std::exchange(bar_warning_, {}); }
 
    private:
-    void read_text(const string& text, string_view line, Reading& reading) {
+    void read_text(const string& text, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
         if (is_argument(text)) return;
@@ -54,7 +52,7 @@ class OutputReader final : public LineReader {
             heading_indent_ = indent;
             heading_has_colon_ = text[text.find_last_not_of(" \t{")] == ':';
         }
-        if (!found.ambiguous.empty() && !warned_) warn(line, found.ambiguous);
+        if (!found.ambiguous.empty()) note_ambiguous(text, found.ambiguous, reading);
     }
 
     /// Returns the rank that the line itself gives beside other numbers, as in "rank=1 loss=0.5".
@@ -186,13 +184,12 @@ class OutputReader final : public LineReader {
         return false;
     }
 
-    void warn(string_view line, string_view number) {
-        warned_ = true;
-        warning_ = "'" + string(number) + "' is not read, since " +
-                   (number.find(',') != string_view::npos ? "its comma may be decimal or of thousands"
-                                                          : "it may be one number or several") +
-                   ": print a point, as in 0.25, and no groups of digits. The line: " +
-                   string(line.substr(0, max_quoted_bytes));
+    static void note_ambiguous(string_view text, string_view number, Reading& reading) {
+        const string_view before = text.substr(0, static_cast<std::size_t>(number.data() - text.data()));
+        const auto end = before.find_last_not_of(" \t:=$") + 1;
+        const auto begin = before.find_last_of(" \t:=|,;([{", end == 0 ? 0 : end - 1) + 1;
+        reading.ambiguous = string(number);
+        reading.name_of_ambiguous = string(before.substr(std::min(begin, end), end - std::min(begin, end)));
     }
 
     QuotedCode quoted_;
@@ -202,10 +199,8 @@ class OutputReader final : public LineReader {
     string heading_;  ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
-    bool arguments_ = false;  ///< true while the lines show arguments
-    string counter_;          ///< the word with which lines outside of headings have begun
-    string warning_;
-    bool warned_ = false;
+    bool arguments_ = false;    ///< true while the lines show arguments
+    string counter_;            ///< the word with which lines outside of headings have begun
     bool named_epoch_ = false;  ///< true once a line has named its epoch by a word; bars then count something else
     string bar_warning_;
     bool warned_of_bar_ = false;

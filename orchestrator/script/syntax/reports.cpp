@@ -139,7 +139,7 @@ Reports::Judgement Reports::average_beside_reports(const Report& report, const P
 Reports::Judgement Reports::quotation(const Report& report, const Place& place) {
     if (!quotes(report.form) || report.form == form_ || (found_ && place.begins_epoch)) return {};
     if (found_) {
-        if (!known(report)) warn(report, "the latter is taken for a quotation, which is no step");
+        if (!known(report) && !report.announced) warn(report, "the latter is taken for a quotation, which is no step");
         return Verdict::none;
     }
     if (!waiting_ || waiting_->running || waiting_->form != report.form) {

@@ -21,6 +21,7 @@ struct Report {
     std::string line;             ///< quoted in warnings
     std::string content;          ///< all its numbers with their names
     std::optional<double> epoch;  ///< the one that the line or one before it names
+    bool announced = false;       ///< by the line before it, as that of the best model
     bool names_epoch = false;     ///< true if the line itself names the epoch
     bool numbered = false;        ///< true if a number stands before the objective
     std::optional<double> count;  ///< the number of a step or an iteration in the line

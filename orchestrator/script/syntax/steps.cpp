@@ -10,6 +10,7 @@ namespace hpo::script {
 
 namespace {
 
+constexpr std::size_t max_kept_bytes = 4096;             ///< of a line, whose words tell its kind
 constexpr double least_pause = 0.2, longest_pause = 10;  ///< seconds
 constexpr double pause_share = 0.1;                      ///< of the time of a step
 
@@ -86,8 +87,9 @@ void StepReader::finish(bool killed) {
 void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     Reading reading;
     reader_->read(text, reading);
-    reading.text = string(trim(text).substr(0, max_quoted_bytes));
+    reading.text = string(trim(text).substr(0, max_kept_bytes));
     note_unread(text, reading);
+    note_ambiguous(text, reading);
     subjects_.take(text, reading);
     leave_out_settings(text, reading);
     reading.announced_best = std::exchange(best_follows_, reading.metrics.empty() && announces_best(text));
@@ -126,9 +128,10 @@ void StepReader::take_reading(const Reading& reading) {
     const Verdict verdict =
         reports_.judge({.value = objective->number,
                         .form = (reading.announced_best ? "best " : "") + form_of(reading.text, objective->bare),
-                        .line = reading.text,
+                        .line = reading.text.substr(0, max_quoted_bytes),
                         .content = content_of(reading),
                         .epoch = reading.epoch ? reading.epoch : epoch_,
+                        .announced = reading.announced_best,
                         .names_epoch = reading.epoch.has_value(),
                         .numbered = before.find_first_of("0123456789") != string_view::npos,
                         .count = count_in(reading),
@@ -296,7 +299,26 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     if (!read) unread_ = trim(text).substr(0, max_quoted_bytes);
 }
 
+/// Notes the first number of a line that may be one or several. Beside an objective that is read it is of something
+/// else, unless its name ends as that of the objective does.
+void StepReader::note_ambiguous(string_view text, const Reading& reading) {
+    if (reading.ambiguous.empty() || ambiguous_is_objective_) return;
+    const auto last_word = [](string_view name) { return lower_case(name.substr(name.find_last_of("_-/. ") + 1)); };
+    ambiguous_is_objective_ = last_word(reading.name_of_ambiguous) == last_word(needs_.objective);
+    if (!ambiguous_.empty() && !ambiguous_is_objective_) return;
+    ambiguous_ =
+        "'" + reading.ambiguous + "' is not read, since " +
+        (reading.ambiguous.find(',') != string::npos ? "its comma may be decimal or of thousands"
+                                                     : "it may be one number or several") +
+        ": print a point, as in 0.25, and no groups of digits. The line: " + string(text.substr(0, max_quoted_bytes));
+}
+
 string StepReader::not_kept() {
+    const auto is_found = [&](const string& name) { return !wanted_.printed_bare(name).empty(); };
+    const auto needed = names_in(needs_);
+    const bool all_found = std::all_of(needed.begin(), needed.end(), is_found);
+    if (!ambiguous_.empty() && (ambiguous_is_objective_ || !all_found) && !std::exchange(told_ambiguous_, true))
+        return ambiguous_;
     if (!bar_.empty()) return std::exchange(bar_, {});
     if (!unread_.empty() && !std::exchange(told_unread_, true))
         return "'" + needs_.objective + "' has no number that can be read in this line, which is left out: " + unread_;

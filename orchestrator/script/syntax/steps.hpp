@@ -92,6 +92,7 @@ class StepReader {
     [[nodiscard]] bool is_needed(const std::string& name) const;
     void consider(std::string_view text);
     void note_unread(std::string_view text, const Reading& reading);
+    void note_ambiguous(std::string_view text, const Reading& reading);
     void note_redrawn(const Reading& reading);
     [[nodiscard]] std::string not_kept();
 
@@ -126,8 +127,10 @@ class StepReader {
     std::optional<double> redrawn_;     ///< the objective in a line that was drawn again
     std::int64_t redrawn_changes_ = 0;  ///< of it
     std::string bar_;                   ///< the warning that a bar may count epochs
-    std::string unread_;  ///< the first line with the objective's name and no number behind it that can be read
-    bool told_beyond_ = false, told_long_line_ = false, told_unread_ = false;
+    std::string unread_;     ///< the first line with the objective's name and no number behind it that can be read
+    std::string ambiguous_;  ///< the warning of the first number that may be one or several
+    bool ambiguous_is_objective_ = false;
+    bool told_ambiguous_ = false, told_beyond_ = false, told_long_line_ = false, told_unread_ = false;
 
     std::deque<Step> ready_;
     std::string nearest_;

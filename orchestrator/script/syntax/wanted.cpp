@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "orchestrator/script/syntax/metric_directions.hpp"
 #include "orchestrator/script/syntax/metric_names.hpp"
+#include "orchestrator/script/syntax/numbers.hpp"
 
 namespace hpo::script {
 
@@ -18,7 +20,7 @@ constexpr int twin_rank = 900;          ///< and below no_rank: it is another me
 constexpr std::size_t max_known_names = 1024;
 constexpr const char* cure = "worker.metrics.stdout takes a pattern for the number that counts";
 
-string quoted(const Reading& reading) { return "'" + reading.text + "'"; }
+string quoted(const Reading& reading) { return "'" + reading.text.substr(0, max_quoted_bytes) + "'"; }
 
 const char* text_of(Doubt doubt) {
     switch (doubt) {
@@ -63,7 +65,7 @@ bool is_evaluated(Phase phase) {
 }  // namespace
 
 WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
-    for (const std::string& name : names) wanted_.push_back({name, {}, {}, {}});
+    for (const std::string& name : names) wanted_.push_back({name, {}, {}, {}, {}});
 }
 
 int WantedMetrics::rank_of(const NamedNumber& metric, const std::string& name) {
@@ -113,7 +115,10 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
         if (best == reading.metrics.size()) continue;
         const NamedNumber& metric = reading.metrics[best];
         const string before = wanted.source && wanted.source->printed != metric.name ? wanted.source->printed : "";
+        const bool is_new = !wanted.source || !before.empty();
         wanted.source = Source{metric.name, metric.bare, best_rank};
+        if (is_new) note_synonym(wanted);
+        note_scale(wanted, metric, reading);
         values[best] = {wanted.name, metric.number, metric.bare, metric.unit, metric.doubt, before};
         if (metric.doubt != Doubt::none)
             warn("'" + wanted.name + "' " + text_of(metric.doubt) + ": " + quoted(reading) + "; " + cure);
@@ -138,6 +143,25 @@ void WantedMetrics::note_twin(const Wanted& wanted, const NamedNumber& metric, i
         warn(wanted, wanted.source->printed, metric.name, false);
 }
 
+/// Warns if the metric goes from a fraction to a percentage of about as much: "acc: 0.85", "acc: 86.1". Of values that
+/// are better when higher, such a share has the other scale; accuracies of 0.9 and 10.5 % do not.
+void WantedMetrics::note_scale(Wanted& wanted, const NamedNumber& metric, const Reading& reading) {
+    constexpr double percent = 100, least = 0.2, most_times = 2;
+    const std::optional<double> before = std::exchange(wanted.last, metric.number);
+    if (!before || better_of(wanted.name) != Better::higher) return;
+    const double fraction = metric.number / percent;
+    if (*before >= least && *before <= 1 && metric.number > 1 && fraction <= 1 && fraction < *before * most_times &&
+        fraction > *before / most_times)
+        warn("'" + wanted.name + "' seems to change from a fraction to a percentage: " + quoted(reading) +
+             "; print one of them");
+}
+
+void WantedMetrics::note_synonym(const Wanted& wanted) {
+    const bool other_words = wanted.source->rank % labelled_rank == static_cast<int>(Fit::synonym);
+    note_ =
+        other_words ? "'" + wanted.name + "' is printed as '" + wanted.source->printed + "', which is read for it" : "";
+}
+
 void WantedMetrics::settle() { settled_ = true; }
 
 std::string WantedMetrics::printed_bare(std::string_view name) const {
@@ -152,7 +176,7 @@ bool WantedMetrics::is_doubtful(std::string_view name) const {
     return found != wanted_.end() && found->source && found->source->rank >= training_rank;
 }
 
-std::string WantedMetrics::warning() { return std::exchange(warning_, {}); }
+std::string WantedMetrics::warning() { return std::exchange(warning_.empty() ? note_ : warning_, {}); }
 
 void WantedMetrics::warn(std::string text) {
     if (!std::exchange(warned_, true)) warning_ = std::move(text);

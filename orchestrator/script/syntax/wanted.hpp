@@ -38,8 +38,8 @@ class WantedMetrics {
     /// better name may follow.
     [[nodiscard]] bool is_doubtful(std::string_view name) const;
 
-    /// Returns a warning about a needed metric that is printed under two names, or whose number is not sure. Later
-    /// calls return an empty text.
+    /// Returns a warning about a needed metric that is printed under two names, or whose number is not sure, or else
+    /// the name by which it is printed, if that has other words. Each is returned once.
     std::string warning();
 
    private:
@@ -51,10 +51,13 @@ class WantedMetrics {
         std::string name;
         std::optional<Source> source;
         std::optional<std::string> unit;   ///< of its first number
+        std::optional<double> last;        ///< its last number
         std::map<std::string, int> ranks;  ///< of printed names, so that each is compared once
     };
 
     void note_twin(const Wanted& wanted, const NamedNumber& metric, int rank, const Reading& reading);
+    void note_scale(Wanted& wanted, const NamedNumber& metric, const Reading& reading);
+    void note_synonym(const Wanted& wanted);
     static int rank_of(const NamedNumber& metric, const std::string& name);
     /// `used` is true if `other` is used, and not `first`.
     void warn(std::string text);
@@ -62,7 +65,7 @@ class WantedMetrics {
 
     std::vector<Wanted> wanted_;
     bool settled_ = false;
-    std::string warning_;
+    std::string warning_, note_;
     bool warned_ = false;
 };
 

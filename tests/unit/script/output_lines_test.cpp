@@ -716,14 +716,12 @@ TEST(OutputLines, NameTheirEpoch) {
     EXPECT_FALSE(reading.epoch) << "another epoch's";
 }
 
-TEST(OutputLines, ANumberWithACommaThatMayBeOfThousandsIsNotReadAndWarnedOfOnce) {
-    const auto reader = *make_output_reader({});
+TEST(OutputLines, ANumberWithACommaThatMayBeOfThousandsIsNotReadAndToldWithItsName) {
     Reading reading;
-    reader->read("val_loss: 1,234", reading);
-    EXPECT_TRUE(reading.metrics.empty());
-    EXPECT_THAT(reader->warning(), Mentions("'1,234'"));
-    reader->read("val_loss: 1,234", reading);
-    EXPECT_EQ(reader->warning(), "");
+    (*make_output_reader({}))->read("step 1 | val_loss: 1,234", reading);
+    EXPECT_EQ(reading.find("val_loss"), nullptr);
+    EXPECT_EQ(reading.ambiguous, "1,234");
+    EXPECT_EQ(reading.name_of_ambiguous, "val_loss");
 }
 
 TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {

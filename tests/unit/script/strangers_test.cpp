@@ -312,8 +312,45 @@ TEST(Strangers, TheBestModelEvaluatedAtTheEndIsNoStep) {
              "2 epochs completed in 0.003 hours.\nValidating runs/detect/train/weights/best.pt...\n" +
              header + "                   all        128        929       0.65      0.547      0.615      0.5\n",
          {0.25, 0.5}},
+        {"LightGBM, which prints some iterations",
+         "valid_0_auc",
+         "[10]\tvalid_0's auc: 0.5\n[20]\tvalid_0's auc: 0.75\nBest iteration is:\n[18]\tvalid_0's auc: 0.875\n",
+         {0.5, 0.75}},
+        {"a final evaluation that differs by rounding",
+         "mAP50-95",
+         header + "                   all        128        929       0.64      0.537      0.605      0.25\n" + header +
+             "                   all        128        929       0.65      0.547      0.615     0.5123\n"
+             "Validating runs/detect/train/weights/best.pt...\n" +
+             header + "                   all        128        929       0.65      0.547      0.615      0.512\n",
+         {0.25, 0.5123}},
         {"a resumed training", "acc", "Loading best.pt\nepoch 3 acc 0.5\nepoch 4 acc 0.75\n", {0.5, 0.75}},
     });
+}
+
+TEST(Strangers, ANumberThatMayBeSeveralIsToldWhereTheObjectiveMayBeIt) {
+    expect_read({
+        {"the objective", "val_loss", "val_loss: 1,234\nval_loss: 0.5\n", {0.5}, "'1,234' is not read"},
+        {"the objective under another name", "loss", "train loss: 1,234\n", {}, "'1,234' is not read"},
+        {"Marian",
+         "cross-entropy",
+         "Up. 100 : Sen. 1,000 : Cost 5.5\nUp. 200 : cross-entropy : 50.5 : new best\n",
+         {50.5}},
+        {"torchtitan", "loss", "step: 1 loss: 0.5 tps: 1,234\nstep: 2 loss: 0.25 tps: 1,334\n", {0.5, 0.25}},
+    });
+}
+
+TEST(Strangers, FractionsThatBecomePercentagesAreTold) {
+    expect_read({
+        {"accuracies", "acc", "acc: 0.85\nacc: 86.5\n", {0.85, 86.5}, "from a fraction to a percentage"},
+        {"percentages that rise", "acc", "acc: 0.9\nacc: 10.5\nacc: 50.5\n", {0.9, 10.5, 50.5}},
+        {"losses", "loss", "loss: 0.5\nloss: 50.5\n", {0.5, 50.5}},
+    });
+}
+
+TEST(Strangers, ANameOfOtherWordsIsToldOnce) {
+    const std::string output = "epoch 1 valid_acc 0.5\nepoch 2 valid_acc 0.75\n";
+    expect_read({{"a synonym", "val_accuracy", output, {0.5, 0.75}, "'val_accuracy' is printed as 'valid_acc'"},
+                 {"another spelling", "Valid-Acc", output, {0.5, 0.75}}});
 }
 
 TEST(Strangers, BarsWhoseRateIsOfEpochsCountEpochs) {
