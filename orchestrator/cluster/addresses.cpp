@@ -60,11 +60,18 @@ Result<std::vector<Address>> local_agents(std::string_view number, const std::fi
     return all;
 }
 
-/// The program with this path, since hosts that share a file system have it; else the one on PATH.
+/// Returns a script for sh that becomes the agent: the program with this path, since hosts that share a file system
+/// have it, or the one on PATH where that is missing or cannot run, as on a host with other processors. Where there is
+/// none, it prints why.
+std::string agent_script(const std::filesystem::path& hpo) {
+    const std::string agent = agent_command;
+    return "p=" + quoted(hpo.string()) +
+           "; if test -x \"$p\" && why=$(\"$p\" --version 2>&1 </dev/null); then exec \"$p\" " + agent +
+           "; fi; command -v hpo >/dev/null || { echo \"${why:-$p: not found}\" >&2; exit 127; }; exec hpo " + agent;
+}
+
 Result<std::vector<Address>> ssh_agents(std::string_view list, const std::filesystem::path& hpo) {
-    const std::string path = hpo.string();
-    const std::string script = "if test -x " + quoted(path) + "; then exec " + quoted(path) + " " + agent_command +
-                               "; else exec hpo " + agent_command + "; fi";
+    const std::string script = agent_script(hpo);
     std::vector<Address> all;
     for (const std::string_view host : items_of(list)) {
         if (!is_ssh_host(host))
@@ -88,7 +95,7 @@ Result<std::vector<Address>> slurm_agents(const std::filesystem::path& hpo, cons
         // A step gets one core unless it asks for more, and all memory unless steps share it.
         std::vector<std::string> command{"srun", "-u", "-N1", "-n1", "-w", (*nodes)[i], "--overlap"};
         if (counts && i < counts->size()) command.push_back("--cpus-per-task=" + std::to_string((*counts)[i]));
-        command.insert(command.end(), {hpo.string(), agent_command});
+        command.insert(command.end(), {"/bin/sh", "-c", agent_script(hpo)});
         all.push_back({(*nodes)[i], std::move(command)});
     }
     return all;

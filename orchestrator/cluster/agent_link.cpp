@@ -38,13 +38,6 @@ constexpr milliseconds ends_within{2000};
 /// answered all the same.
 constexpr milliseconds answered_within{1};
 
-/// The last line that is not empty.
-std::string last_line(std::string_view text) {
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
-    const auto begin = text.rfind('\n');
-    return printable(text.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, 300));
-}
-
 }  // namespace
 
 AgentLink::AgentLink(asio::io_context& loop, Callbacks callbacks)
@@ -194,8 +187,10 @@ void AgentLink::report() {
     }
     const auto gone = std::move(callbacks_.gone);
     const std::string reason = why();
+    const bool in_vain =
+        has_another_version() || (wrong_.empty() && !stream_.opening() && cannot_be_started(program_, status_));
     close();
-    if (gone) gone(reason, has_another_version());
+    if (gone) gone(reason, in_vain);
 }
 
 /// Messages may change from one version to the next, so that both ends must be the same.
@@ -211,8 +206,8 @@ std::string AgentLink::why() const {
                (theirs == version ? " of another build" : "") + ": install the same on all hosts";
     }
     if (!wrong_.empty()) return wrong_;
-    std::string printed = last_line(printed_);
-    if (printed.empty() && !stream_.opening()) printed = last_line(stream_.greeting());
+    std::string printed = telling_line(printed_);
+    if (printed.empty() && !stream_.opening()) printed = telling_line(stream_.greeting());
     return why_ended(program_, status_, printed);
 }
 

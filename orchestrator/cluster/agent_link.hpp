@@ -24,8 +24,8 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     struct Callbacks {
         std::function<void(FromAgent&&)> message;
         /// Called when the process has ended, or was killed because it sent no valid frames. No call follows.
-        /// `another_version`: the reason is that the host has another version of hpo.
-        std::function<void(const std::string& why, bool another_version)> gone;
+        /// `in_vain`: so it would be once more, as the host has no hpo that it can run, or another version.
+        std::function<void(const std::string& why, bool in_vain)> gone;
     };
 
     AgentLink(boost::asio::io_context& loop, Callbacks callbacks);

@@ -228,10 +228,9 @@ void Hosts::start(std::size_t index) {
 
 std::shared_ptr<AgentLink> Hosts::new_link(std::size_t index) {
     return std::make_shared<AgentLink>(
-        request_.loop, AgentLink::Callbacks{[this, index](FromAgent&& message) { take(index, std::move(message)); },
-                                            [this, index](const std::string& why, bool another_version) {
-                                                ended(index, why, another_version);
-                                            }});
+        request_.loop,
+        AgentLink::Callbacks{[this, index](FromAgent&& message) { take(index, std::move(message)); },
+                             [this, index](const std::string& why, bool in_vain) { ended(index, why, in_vain); }});
 }
 
 void Hosts::set_up(std::size_t index) {
@@ -353,9 +352,9 @@ void Hosts::happened(std::size_t index, const from_agent::Happened& happened) {
     if (listener_) listener_(worker, happened.event);
 }
 
-void Hosts::ended(std::size_t index, const std::string& why, bool another_version) {
+void Hosts::ended(std::size_t index, const std::string& why, bool in_vain) {
     Host& host = hosts_[index];
-    if (another_version) return set_aside(index, why);
+    if (in_vain) return set_aside(index, why);
     if (host.goodbye) return lose(index, "its agent ended: " + host.goodbye->reason, host.goodbye->own_fault);
     lose(index, why, true);
 }

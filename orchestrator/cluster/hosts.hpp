@@ -74,7 +74,7 @@ class Hosts {
     void take(std::size_t index, FromAgent&& message);
     void take_first_answer(std::size_t index);
     void happened(std::size_t index, const from_agent::Happened& happened);
-    void ended(std::size_t index, const std::string& why, bool another_version);
+    void ended(std::size_t index, const std::string& why, bool in_vain);
     void lose(std::size_t index, const std::string& reason, bool own_fault);
     void set_aside(std::size_t index, const std::string& reason);
     void drop(std::size_t index, Host::State state, const std::string& reason);

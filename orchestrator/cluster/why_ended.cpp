@@ -2,8 +2,7 @@
 
 #include <sys/wait.h>
 
-#include <string_view>
-
+#include "hpo/printable.hpp"
 #include "orchestrator/cluster/agent.hpp"
 
 namespace hpo::cluster {
@@ -11,6 +10,7 @@ namespace hpo::cluster {
 namespace {
 
 constexpr int ssh_failed = 255, not_found = 127, not_executable = 126;
+constexpr std::size_t longest_line = 300;
 
 struct Cure {
     std::string_view sign, cure;
@@ -35,6 +35,11 @@ std::string without_dot(std::string text) {
     return text;
 }
 
+/// Returns true if a shell says that the program is for other processors.
+bool is_for_others(std::string_view printed) {
+    return printed.find("Exec format error") != printed.npos || printed.find("cannot execute binary") != printed.npos;
+}
+
 }  // namespace
 
 std::string why_ended(const std::string& program, int status, const std::string& printed) {
@@ -42,13 +47,39 @@ std::string why_ended(const std::string& program, int status, const std::string&
     const std::string with_line = printed.empty() ? "" : ": " + printed;
     if (program == "ssh" && code == ssh_failed)
         return printed.empty() ? "ssh exited with status 255" : without_dot(printed) + std::string(cure_of(printed));
-    if (program == "ssh" && (code == not_found || code == not_executable))
+    if (cannot_be_started(program, status) && is_for_others(printed))
+        return "the hpo that it finds is built for another kind of processor" + with_line +
+               "; install there, on PATH, the hpo of this version for its processor";
+    if (cannot_be_started(program, status))
         return "hpo cannot be started there, neither under the path that it has here nor by PATH" + with_line +
                "; install it there";
     if (code == agent_heard_nothing) return "its agent heard nothing from here for 25 s";
     if (code != 0) return "its agent exited with status " + std::to_string(code) + with_line;
     if (WIFSIGNALED(status)) return "its agent died of signal " + std::to_string(WTERMSIG(status)) + with_line;
     return "its agent ended" + with_line;
+}
+
+bool cannot_be_started(const std::string& program, int status) {
+    if (program != "ssh" && program != "srun") return false;
+    return WIFEXITED(status) && (WEXITSTATUS(status) == not_found || WEXITSTATUS(status) == not_executable);
+}
+
+std::string telling_line(std::string_view printed) {
+    std::string_view last;
+    while (!printed.empty()) {
+        while (!printed.empty() && (printed.back() == '\n' || printed.back() == '\r' || printed.back() == ' '))
+            printed.remove_suffix(1);
+        const auto end = printed.rfind('\n');
+        const std::string_view line = printed.substr(end == printed.npos ? 0 : end + 1);
+        if (last.empty()) last = line;
+        const bool repeats = line.starts_with("srun: error: ") && line.find("Exited with exit code") != line.npos;
+        if (!repeats && !line.empty()) {
+            last = line;
+            break;
+        }
+        printed = printed.substr(0, end == printed.npos ? 0 : end);
+    }
+    return printable(last.substr(0, longest_line));
 }
 
 }  // namespace hpo::cluster

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace hpo::cluster {
 
@@ -9,5 +10,11 @@ namespace hpo::cluster {
 /// last line that it has written to its standard error. Where ssh itself has failed, that line is the reason, with the
 /// cure.
 std::string why_ended(const std::string& program, int status, const std::string& printed);
+
+/// Returns true if the shell that ssh or srun has started found no hpo that this host can run.
+bool cannot_be_started(const std::string& program, int status);
+
+/// Returns the last line that tells why, made printable: not the one in which srun repeats the status.
+std::string telling_line(std::string_view printed);
 
 }  // namespace hpo::cluster

@@ -42,6 +42,14 @@ def children_of(pid, name):
     return sorted(found)
 
 
+def write_program_of_another_processor(path):
+    """Writes an ELF file that no kernel here takes: that of hpo, with a number of a machine which does not exist."""
+    head = bytearray(pathlib.Path(HPO).read_bytes()[:4096])
+    head[18:20] = struct.pack("<H", 0x7777)
+    path.write_bytes(head)
+    path.chmod(0o755)
+
+
 class ClusterCase(Case):
     def write(self, name="several", trials=8, epochs=5, parallel=4, more="", resources="", **changes):
         text = synthetic(name=name, trials=trials, epochs=epochs, parallel=parallel, more=more, **changes)
@@ -502,6 +510,42 @@ sampler: {type: random}
         self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.ssh(f"cat {self.folder}/opening; exec sleep 60"), status=2)
         self.assert_mentions(self.error, "no host", "left: a: ", "hpo 9.9.9, ", "same", "all")
 
+    def other_path(self, path):
+        """An ssh whose hosts have hpo under another path than this one."""
+        return self.ssh(f'here={HPO} there={path}; exec sh -c "${{command//"$here"/$there}}"')
+
+    def test_a_host_with_another_instruction_set_is_refused_in_one_sentence(self):
+        self.write()
+        (self.folder / "path").mkdir()
+        hpo = self.folder / "path/hpo"
+        write_program_of_another_processor(hpo)
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.other_path(hpo), status=2)
+        self.assertEqual(len(self.error.splitlines()), 1, self.error)
+        self.assert_mentions(self.error, "no host", "left: a: ", "processor", str(hpo), "install", "PATH")
+        self.assertFalse((self.folder / "runs").exists())
+        self.write(name="other")
+        ssh = self.ssh(f'here={HPO} there={hpo}; [ $host = a ] && command=${{command//"$here"/$there}}; exec sh -c "$command"')
+        self.hpo("run", "study.yaml", "--on", "ssh:a,b", environment=ssh)
+        self.assertEqual(len(re.findall(r"^warning: a ", self.error, re.M)), 1, self.error)
+        self.assertEqual({(trial["host"], trial["state"]) for trial in self.trials("other")}, {("b", "complete")})
+
+    def test_where_the_same_path_cannot_run_the_one_on_the_path_is_used(self):
+        self.write()
+        (self.folder / "path").mkdir()
+        (self.folder / "path/hpo").symlink_to(HPO)
+        other = self.folder / "other"
+        ssh = self.other_path(other) | {"PATH": f"{self.folder}/bin:{self.folder}/path:{os.environ['PATH']}"}
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=ssh)
+        write_program_of_another_processor(other)
+        self.hpo("run", "study.yaml", "--fresh", "--on", "ssh:a", environment=ssh)
+        self.assert_all_complete(8)
+
+    def test_a_host_without_hpo_is_refused_in_one_sentence(self):
+        self.write()
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.other_path(self.folder / "none"), status=2)
+        self.assertEqual(len(self.error.splitlines()), 1, self.error)
+        self.assert_mentions(self.error, "no host", "left: a: ", f"{self.folder}/none: ", "install")
+
     def test_a_host_without_the_folder_is_refused(self):
         self.write()
         # A namespace of its own hides the study's folder.
@@ -636,10 +680,10 @@ Host one two
         self.assert_nobody_left(within=20)
 
 class Slurm(SlurmCase, ClusterCase):
-    def submit(self, arguments=""):
+    def submit(self, arguments="", options=(), before=""):
         job = self.folder / "job.sh"
-        job.write_text(f"#!/bin/sh\n{HPO} run study.yaml {arguments}\necho ended with $?\n")
-        return self.slurm("sbatch", "--parsable", "--no-kill", "-N3", "--exclusive", "-o", "out", job).strip()
+        job.write_text(f"#!/bin/sh\n{before} {HPO} run study.yaml {arguments}\necho ended with $?\n")
+        return self.slurm("sbatch", "--parsable", "--no-kill", "-N3", "--exclusive", "-o", "out", *options, job).strip()
 
     def ended(self):
         return wait_for(lambda: (self.folder / "out").exists() and "ended with" in (text := (self.folder / "out").read_text()) and text)
@@ -653,6 +697,22 @@ class Slurm(SlurmCase, ClusterCase):
         self.submit("--fresh --on local")
         wait_for(lambda: (found := self.trials_so_far("several")) and len(found) == 12 and {trial["host"] for trial in found} == {None})
         self.assert_nobody_left(within=20)
+
+    def test_nodes_with_another_instruction_set_are_refused_in_one_sentence_each(self):
+        self.write()
+        hpo = self.folder / "other"
+        write_program_of_another_processor(hpo)
+        (self.folder / "bin").mkdir()
+        srun = self.folder / "bin/srun"
+        srun.write_text(f'#!/bin/bash\nhere={HPO} there={hpo}\nexec {shutil.which("srun")} "${{@//"$here"/$there}}"\n')
+        srun.chmod(0o755)
+        self.submit(before=f"PATH={self.folder}/bin:$PATH")
+        said = self.ended()
+        self.assertEqual(said.split()[-1], "2", said)
+        for node in ("node1", "node2", "node3"):
+            self.assertEqual(len(re.findall(rf"\b{node}\b[^;]*processor", said.splitlines()[-2])), 1, said)
+            self.assert_mentions(said, "no host", f"{node}: ", str(hpo), "install", "PATH")
+        self.assertFalse((self.folder / "runs").exists())
 
     def test_a_controller_that_is_away_is_not_missed(self):
         self.write(parallel=6, trials=6, epochs=20 * Agents.LONG)

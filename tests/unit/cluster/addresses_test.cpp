@@ -9,6 +9,7 @@
 namespace hpo::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -46,8 +47,9 @@ TEST(Addresses, OfSlurmAreOneStepANodeWithItsCores) {
     ASSERT_TRUE(hosts);
     ASSERT_EQ(hosts->size(), 2U);
     EXPECT_EQ((*hosts)[1].name, "n2");
-    EXPECT_THAT((*hosts)[1].command, ElementsAre("srun", "-u", "-N1", "-n1", "-w", "n2", "--overlap",
-                                                 "--cpus-per-task=8", "/bin/hpo", "__agent"));
+    EXPECT_THAT((*hosts)[1].command,
+                ElementsAre("srun", "-u", "-N1", "-n1", "-w", "n2", "--overlap", "--cpus-per-task=8", "/bin/sh", "-c",
+                            AllOf(HasSubstr("'/bin/hpo'"), HasSubstr("__agent"))));
     EXPECT_THAT(addresses_of("slurm", "/bin/hpo", variables({})).error().message, HasSubstr("allocation"));
 }
 

@@ -24,8 +24,28 @@ TEST(WhyEnded, TellsTheLastLineOfSshWithTheCure) {
 }
 
 TEST(WhyEnded, TellsThatThereIsNoHpo) {
-    EXPECT_THAT(why_ended("ssh", exited(127), "sh: 1: exec: hpo: not found"),
-                Mentions("neither", "PATH: sh: 1: exec: hpo: not found", "install"));
+    for (const char* program : {"ssh", "srun"})
+        EXPECT_THAT(why_ended(program, exited(127), "/opt/hpo: not found"),
+                    Mentions("neither", "PATH: /opt/hpo: not found", "install"));
+}
+
+TEST(WhyEnded, TellsThatHpoIsForAnotherKindOfProcessor) {
+    for (const char* program : {"ssh", "srun"})
+        for (const char* line : {"/opt/hpo: Exec format error", "/opt/hpo: cannot execute binary file"})
+            EXPECT_THAT(why_ended(program, exited(126), line), Mentions("processor", line, "install", "PATH"));
+    EXPECT_FALSE(cannot_be_started("ssh", exited(255)));
+    EXPECT_FALSE(cannot_be_started("ssh", 9));
+    EXPECT_FALSE(cannot_be_started("/opt/hpo", exited(127))) << "hpo itself, which has started";
+    EXPECT_TRUE(cannot_be_started("srun", exited(126)));
+}
+
+TEST(TellingLine, IsTheLastThatDoesNotRepeatTheStatus) {
+    EXPECT_EQ(telling_line("one\ntwo \r\n\n"), "two");
+    const std::string status = "srun: error: node1: task 0: Exited with exit code 127";
+    EXPECT_EQ(telling_line("why\n" + status + "\n"), "why");
+    EXPECT_EQ(telling_line(status + "\nwhy\n"), "why");
+    EXPECT_EQ(telling_line(status), status);
+    EXPECT_EQ(telling_line(" \n"), "");
 }
 
 TEST(WhyEnded, TellsStatusAndSignalOfOthers) {
