@@ -64,6 +64,11 @@ Result<Study> study_of(const to_agent::Setup& setup) {
     return study;
 }
 
+/// Returns the tag of this agent's workers, which begins with that of its host's. One that was stopped, and then given
+/// up, may wake up beside its successor, which has ended its workers: looking for what they have left, it must not find
+/// those of the successor.
+std::string own_tag(const to_agent::Setup& setup) { return setup.tag + ":" + std::to_string(::getpid()); }
+
 class Agent {
    public:
     Agent()
@@ -205,8 +210,18 @@ class Agent {
         send(from_agent::Refused{reason});
     }
 
+    /// Returns true if nothing follows the input that has been read: a successor may be at work by now.
+    bool has_been_left() {
+        pollfd input{input_.native_handle(), POLLIN, 0};
+        return ::poll(&input, 1, 0) == 1 && (input.revents & POLLHUP) != 0;
+    }
+
     void begin(const to_agent::Setup& setup) {
         if (executor_) return leave("it was set up twice", true);
+        if (has_been_left()) {
+            over_ = true;
+            return;
+        }
         std::error_code failed;
         if (!std::filesystem::is_directory(setup.folder, failed))
             return refuse("the study's folder " + setup.folder +
@@ -229,7 +244,7 @@ class Agent {
         if (!machine) return refuse(machine.error().message);
         machine_ = std::make_unique<LiveMachine>(*std::move(machine));
         plan_ = plan_workers(*study_, machine_->host());
-        LocalOptions options{.tag = setup.tag, .program = programs_.hpo, .limits = raise_soft_limits()};
+        LocalOptions options{.tag = own_tag(setup), .program = programs_.hpo, .limits = raise_soft_limits()};
         options.alive_every = setup.alive_every;
         auto executor = LocalExecutor::make(
             loop_, options, [this](WorkerIndex slot, const execution::Event& event) { happened(slot, event); });

@@ -110,13 +110,13 @@ int Supervisor::run() {
     return 0;
 }
 
-/// Sweeps once the orchestrator is gone. If another supervisor of the study was killed too, only the remaining ones can
-/// end its worker.
+/// Sweeps once the orchestrator, or its agent, is gone. If another supervisor of it was killed too, only the remaining
+/// ones can end its worker.
 void Supervisor::sweep_orphans() {
     const char* tag = std::getenv(tag_variable);
     if (tag == nullptr) return;
     const std::string own = tag;
-    sweep(own.substr(0, own.find(':')), std::chrono::seconds(1), Supervisors::spared);
+    sweep(own.substr(0, own.rfind(':')), std::chrono::seconds(1), Supervisors::spared);
 }
 
 void Supervisor::wait_for_something() {

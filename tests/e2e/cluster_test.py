@@ -1,4 +1,5 @@
 """Studies on several hosts: agents on this machine, through ssh, and in an allocation of Slurm."""
+import contextlib
 import json
 import os
 import pathlib
@@ -306,6 +307,30 @@ class FalseSsh(ClusterCase):
         self.hpo("run", "study.yaml", "--on", "ssh:bad", environment=ssh, status=2)
         self.assert_mentions(self.error, "no host", "left: bad: ssh: connect to host bad: Connection refused; ", "sshd")
         self.assertFalse((self.folder / "runs/other").exists())
+
+    def test_an_agent_that_was_left_before_it_began_ends_nobody(self):
+        """It was stopped before it read its first message, and given up; by then a successor has workers."""
+        self.write(trials=1)
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.ssh(f'tee {self.folder}/orders | sh -c "$command"'))
+        orders = (self.folder / "orders").read_bytes()[:65536]  # as much as a pipe holds
+        [tag] = set(re.findall(rb'"tag":"([^"]+)"', orders))
+        for left in (True, False):
+            worker = subprocess.Popen(["sleep", "600"], env={**os.environ, "HPO_TAG": tag.decode() + ":1:1"})
+            self.children.append(worker)
+            end, begin = os.pipe()
+            os.write(begin, orders)
+            if left:
+                os.close(begin)
+            agent = subprocess.Popen([HPO, "__agent"], stdin=end, stdout=subprocess.DEVNULL, cwd=self.folder)
+            self.children.append(agent)
+            os.close(end)
+            if left:
+                self.assertEqual(agent.wait(60), 0)
+                self.assertIsNone(worker.poll())
+                worker.kill()
+            else:
+                self.assertEqual(worker.wait(60), -signal.SIGKILL)  # what a dead agent has left
+                os.close(begin)
 
     def states(self):
         return {pool["name"]: (pool["state"], pool["reason"])
@@ -671,6 +696,39 @@ Host one two
         self.assertEqual(child.returncode, 0, out + err)
         self.assert_all_complete(6)
         self.assert_nobody_left()
+
+    def test_an_agent_that_wakes_up_late_leaves_the_workers_of_the_next_one_alone(self):
+        self.write(trials=2, epochs=Agents.LONG, parallel=2)
+        child = self.start("run", "study.yaml", "--on", "ssh:one", environment=self.environment)
+        def running(attempt):
+            trials = [trial for trial in self.trials_so_far("several") if trial["attempt"] == attempt]
+            return len(trials) == 2 and all(trial["state"] == "running" and trial["steps"] > 0 for trial in trials)
+        wait_for(lambda: running(1))
+        [agent] = self.agents()
+        os.kill(agent, signal.SIGSTOP)
+        wait_for(lambda: "silent" in self.hpo("top", "several", "--once"))  # by then it has messages to read
+        os.kill(children_of(child.pid, b"ssh")[0], signal.SIGKILL)
+        wait_for(lambda: running(2))
+        os.kill(agent, signal.SIGCONT)
+        wait_for(lambda: agent not in self.agents())
+        # A worker that was killed is started again before its steps go on.
+        before = {trial["trial"]: trial["steps"] for trial in self.trials("several")}
+        wait_for(lambda: all(trial["steps"] > before[trial["trial"]] + 100 for trial in self.trials("several")))
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        self.assertEqual([(trial["attempt"], trial["failures"]) for trial in self.trials("several")], [(2, 0)] * 2)
+        self.assert_nobody_left(within=20)
+
+    def agents(self):
+        """Returns the agents that sshd has started."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                with contextlib.suppress(OSError):
+                    words = pathlib.Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
+                    if words[1:2] == [b"__agent"] and pathlib.Path("/proc", entry, "cwd").samefile(self.folder):
+                        found.append(int(entry))
+        return found
 
     def test_a_killed_orchestrator_leaves_nobody(self):
         self.write(trials=4, epochs=Agents.LONG)
