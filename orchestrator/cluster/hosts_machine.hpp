@@ -30,6 +30,7 @@ class HostsMachine final : public SessionMachine {
         hosts_->poll();
         return hosts_->take_notices();
     }
+    std::vector<DeviceNotice> take_notices() override { return hosts_->take_notices(); }
     [[nodiscard]] const DeviceReadings& readings() const override { return none_; }
     [[nodiscard]] std::string gone() const override { return hosts_->gone(); }
     [[nodiscard]] std::string waits_to_begin() const override { return hosts_->waits_to_begin(); }

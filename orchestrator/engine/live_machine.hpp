@@ -51,6 +51,7 @@ class LiveMachine final : public SessionMachine {
     void use_host_too() { host_too_ = true; }
 
     std::vector<DeviceNotice> poll(Seconds now) override;
+    std::vector<DeviceNotice> take_notices() override { return monitor_.take_notices(); }
     void take_other_sessions(std::vector<SessionReservations> sessions) override;
     void worker_started(WorkerIndex worker, std::int64_t pid) override { processes_[worker] = {.pid = pid}; }
     void worker_ended(WorkerIndex worker) override { processes_.erase(worker); }

@@ -38,6 +38,9 @@ class SessionMachine {
 
     /// Reads the devices. Returns notices for the user. Call it about once a second.
     virtual std::vector<DeviceNotice> poll(Seconds now) = 0;
+    /// Returns the notices since the last poll(), without a reading and without any effect on hosts. Call it when the
+    /// session ends.
+    virtual std::vector<DeviceNotice> take_notices() = 0;
     /// Returns the devices as of the last poll().
     [[nodiscard]] virtual const DeviceReadings& readings() const = 0;
     /// Sets the reservations of other sessions, which read() counts as used.

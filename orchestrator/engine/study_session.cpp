@@ -127,6 +127,7 @@ std::optional<RunOutcome> StudySession::wait_for_hosts() {
          .ended = ended});
     if (awaited.empty()) return std::nullopt;
     machine_->session_ends(ended_early_->end, ended_early_->reason);
+    for (const DeviceNotice& notice : machine_->take_notices()) print(notice_of(notice));
     RunOutcome outcome;
     outcome.end = ended_early_->end;
     outcome.reason = ended_early_->reason + " while it waited for the agents of " + awaited;
@@ -239,6 +240,7 @@ void StudySession::leave_behind() {
 }
 
 RunOutcome StudySession::end() {
+    for (const DeviceNotice& notice : machine_->take_notices()) tell(notice_of(notice));  // those since the last tick
     if (!ended_with_study_.empty())
         announce([this, printed = observer_.ended_with_study(ledger_.record(), ended_with_study_)] {
             log_->info("{}", end_with_study_line(ended_with_study_.size()));
