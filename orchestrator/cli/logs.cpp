@@ -8,12 +8,14 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/execution/log_reader.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/lookup/trial_choice.hpp"
@@ -60,13 +62,17 @@ int run(const Arguments& arguments) {
     }
     // Escape codes in the log must not reach a terminal. A file or a pipe gets the bytes unchanged.
     const bool escape = view::is_terminal(STDOUT_FILENO);
-    char buffer[64 * 1024];
+    LogReader log(file.fd);
+    const auto next = [&] {
+        try {
+            return log.next();
+        } catch (const std::system_error& failed) {
+            throw Fatal(path.string() + ": " + failed.code().message());
+        }
+    };
     for (bool last = false;;) {
-        const auto size = ::read(file.fd, buffer, sizeof buffer);
-        if (size < 0 && errno != EINTR) throw Fatal(path.string() + ": " + std::strerror(errno));
-        if (size > 0) {
-            const std::string_view bytes(buffer, static_cast<std::size_t>(size));
-            print(escape ? printable(bytes, true) : std::string(bytes));
+        if (const std::string bytes = next(); !bytes.empty()) {
+            print(escape ? printable(bytes, true) : bytes);
         } else if (last) {
             return 0;
         } else if (!may_grow()) {

@@ -11,6 +11,7 @@
 #include "hpo/result.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/session_executor.hpp"
+#include "orchestrator/execution/worker_log.hpp"
 #include "os/process.hpp"
 
 namespace boost::asio {
@@ -25,9 +26,9 @@ struct LocalOptions {
     std::string tag;
     /// Program that is executed with `supervisor_command` as a supervisor; it calls run_supervisor().
     std::filesystem::path program = os::own_program();
-    SoftLimits limits;                         ///< of workers
-    double alive_every = 5;                    ///< seconds between a worker's signs of life; sent to workers
-    std::int64_t log_bytes = 4 * 1024 * 1024;  ///< cap of one log file
+    SoftLimits limits;                        ///< of workers
+    double alive_every = 5;                   ///< seconds between a worker's signs of life; sent to workers
+    std::int64_t log_bytes = most_log_bytes;  ///< of output in one log file
 };
 
 class LocalExecutor final : public SessionExecutor {
