@@ -103,9 +103,9 @@ int ask_tell_command(const AskTellArguments& arguments) {
         const auto held = HeldStudy::take(
             study, folder,
             [&](const std::string& before, const auto& valued) {
-                auto accepted = may_go_on(study, before, valued, "Give the study another name." + learning_from(study));
-                if (const auto wider = widening(study, before); accepted && !wider.empty() && valued()) warn(wider);
-                return accepted;
+                auto changes = may_go_on(study, before, valued, "Give the study another name." + learning_from(study));
+                if (changes && !changes->wider.empty()) warn(changes->wider);
+                return changes;
             },
             warn);
         if (!held) throw Fatal(held.error().message, exit_status_of_failure());

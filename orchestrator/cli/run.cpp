@@ -25,15 +25,19 @@ namespace hpo::commands {
 
 namespace {
 
-/// Returns a decision whether a stored study may go on as this one, which says so if its space became wider.
+/// Returns a decision whether a stored study may go on as this one.
 Acceptance acceptance_of(const Study& study) {
     return [&study](const std::string& before, const auto& valued) {
-        auto goes_on = may_go_on(study, before, valued,
-                                 "Give the study another name, or start again with --fresh." + learning_from(study));
-        if (const auto wider = widening(study, before); goes_on && !wider.empty() && valued())
-            std::fprintf(stderr, "hpo: %s\n", printable(wider).c_str());
-        return goes_on;
+        return may_go_on(study, before, valued,
+                         "Give the study another name, or start again with --fresh." + learning_from(study));
     };
+}
+
+/// Returns the study with the settings of its trials.
+Study study_of(const Study& study, const RunOutcome& outcome) {
+    if (!outcome.kept_stored) return study;
+    auto stored = parse_stored_study(outcome.store->source(), "the stored study", known_parts());
+    return stored ? *std::move(stored) : study;
 }
 
 /// Prints how the session ended, and returns the exit code.
@@ -50,7 +54,7 @@ int conclude(const RunArguments& arguments, const Study& study, const StudyFolde
         // With the same limit the study would end at once.
         if (outcome.end == SessionEnd::out_of_time && study.budget.seconds)
             again.time = std::to_string(std::llround(2 * *study.budget.seconds)) + 's';
-        print(end_report(study, folder, outcome, resume_arguments(again)));
+        print(end_report(study_of(study, outcome), folder, outcome, resume_arguments(again)));
     } else if (const TrialRecord* best = best_trial(outcome.record, study.objective)) {
         print(best_config(study, *best, "yaml"));
     }

@@ -43,9 +43,12 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
     Takeback takeback(std::move(missing));
     auto store = open_store(folder.database(), warn);
     if (!store) return store.error();
-    if (const std::string before = (*store)->source(); !before.empty())
-        if (const auto welcome = accepted(before, [&] { return has_value(**store, before); }); !welcome)
-            return welcome.error();
+    Continuation changes;
+    if (const std::string before = (*store)->source(); !before.empty()) {
+        auto welcome = accepted(before, [&] { return has_value(**store, before); });
+        if (!welcome) return welcome.error();
+        changes = *std::move(welcome);
+    }
     std::string priors_text = (*store)->warm_start();
     if (study.learns_from_others()) {
         // The study keeps the prior trials of its beginning, even if the other studies have changed.
@@ -58,7 +61,7 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
     Store& events = **store;
     std::unique_ptr<HeldStudy> held(new HeldStudy{std::move(*lock), std::move(takeback), std::move(*store),
                                                   Ledger(study, events, std::move(*proposer), std::move(*rules)),
-                                                  std::move(priors_text)});
+                                                  std::move(changes), std::move(priors_text)});
     const Doing reading("reads what the study has done");
     if (const auto replayed = held->ledger.replay(); !replayed) return replayed.error();
     return held;

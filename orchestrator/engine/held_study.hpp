@@ -11,18 +11,20 @@
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
+#include "orchestrator/study/continuation.hpp"
 
 namespace hpo {
 
-/// Decides whether a stored study, whose source is `before`, may continue as another one. `valued` returns true if a
-/// stored trial has a value. An Error refuses it.
-using Acceptance = std::function<Result<void>(const std::string& before, const std::function<bool()>& valued)>;
+/// Decides whether a stored study, whose source is `before`, may continue as another one, and returns its changes.
+/// `valued` returns true if a stored trial has a value. An Error refuses it.
+using Acceptance = std::function<Result<Continuation>(const std::string& before, const std::function<bool()>& valued)>;
 
 struct HeldStudy {
     HolderLock lock;
     Takeback takeback;  ///< removes the traces of a study that is given up before it begins
     std::unique_ptr<Store> store;
     Ledger ledger;
+    Continuation changes = {};    ///< of the stored study; none if the study is new
     std::string warm_start = {};  ///< trials of other studies that this one learns from, as stored text
 
     /// Locks the study and replays its ledger. Fails without a change if the sampler or a rule cannot be made, the

@@ -53,6 +53,7 @@ struct RunOutcome {
     bool no_host_worked = false;  ///< the session failed for want of a host before any trial had begun
     bool no_host_left = false;    ///< the session failed for want of a host
     bool folder_lost = false;     ///< the study's folder was moved or removed while it ran
+    bool kept_stored = false;     ///< nothing was left to run, so changed settings were not stored
     StudyRecord record;
     double seconds = 0;                    ///< of the study, over all sessions
     double session = 0;                    ///< duration of this session

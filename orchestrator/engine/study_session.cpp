@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <utility>
 
@@ -79,15 +81,17 @@ Result<RunOutcome> StudySession::run() {
     if (const auto listens = published_.listen(*executor_, held_.lock); !listens) return listens.error();
     if (waits)
         if (auto ended = wait_for_hosts()) return *std::move(ended);
-    const auto warn = [this](const std::string& text) { print({Notice::Level::warning, 0, text}); };
-    if (const auto begun = held_.begin(study_, folder_, warn); !begun) return begun.error();
+    const bool keeps_stored = !held_.changes.lasting.empty() && !has_work();
+    if (const auto written = keeps_stored ? keep_stored_study() : write_study(); !written) return written.error();
     begin();
     while (!is_over()) {
         wait();
         end_round();
     }
     if (!engine_->done()) leave_behind();
-    return end();
+    RunOutcome outcome = end();
+    outcome.kept_stored = keeps_stored;
+    return outcome;
 }
 
 Result<void> StudySession::make_executor() {
@@ -108,6 +112,26 @@ bool StudySession::has_work() {
     const auto& limit = study_.budget.seconds;
     if (limit && ledger_.record().seconds >= *limit) return false;
     return !ledger_.queued().empty() || !ledger_.unfinished().empty() || !supply.is_over();
+}
+
+Result<void> StudySession::write_study() {
+    const auto warn = [this](const std::string& text) { print({Notice::Level::warning, 0, text}); };
+    if (const auto begun = held_.begin(study_, folder_, warn); !begun) return begun;
+    if (!held_.changes.wider.empty()) print({Notice::Level::news, 0, held_.changes.wider});
+    return {};
+}
+
+/// Leaves the stored study as it is, since no trial runs with changes that could not be undone.
+Result<void> StudySession::keep_stored_study() {
+    const auto begun = static_cast<std::int64_t>(ledger_.record().trials.size());
+    const bool no_time = study_.budget.seconds && ledger_.record().seconds >= *study_.budget.seconds;
+    const std::string cure = no_time ? "--time " + std::to_string(std::llround(2 * *study_.budget.seconds)) + 's'
+                                     : "--trials " + std::to_string(2 * std::max(begun, study_.budget.trials));
+    print({Notice::Level::news, 0,
+           "nothing is left to run, so study " + study_.name + " keeps its settings; with " + cure +
+               ", trials run with " + held_.changes.lasting});
+    held_.takeback.forget();
+    return {};
 }
 
 /// Returns the outcome if the session ends meanwhile.

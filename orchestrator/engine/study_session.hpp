@@ -45,6 +45,8 @@ class StudySession {
    private:
     Result<void> make_executor();
     [[nodiscard]] bool has_work();
+    Result<void> write_study();
+    Result<void> keep_stored_study();
     [[nodiscard]] std::optional<RunOutcome> wait_for_hosts();
     void begin();
     void follow_ledger();

@@ -77,6 +77,11 @@ fs::path meant_by(const fs::path& missing) {
     return name.empty() ? fs::path() : missing.parent_path() / name;
 }
 
+/// Appends "KEY: BEFORE -> AFTER" to a list.
+void append_change(std::string& list, const Difference& change) {
+    list += (list.empty() ? "" : ", ") + change.key + ": " + change.before + " -> " + change.after;
+}
+
 }  // namespace
 
 /// Returns the file of a study that is given by its file or its name.
@@ -121,25 +126,24 @@ std::string learning_from(const Study& study) {
     return " Under another name, warm_start: [" + study.name + "] lets it learn from these trials.";
 }
 
-Result<void> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
-                       const std::string& cure) {
+Result<Continuation> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
+                               const std::string& cure) {
     const auto stored = parse_stored_study(before, "the stored study", known_parts());
     if (!stored) return Error{"the stored study cannot be read:\n" + stored.error().message};
-    const std::string differences = refusal(compare(*stored, study));
-    if (differences.empty() || (refusal(compare(*stored, study, false)).empty() && !valued())) return {};
-    return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
-                 differences + cure};
-}
-
-std::string widening(const Study& study, const std::string& before) {
-    const auto stored = parse_stored_study(before, "the stored study", known_parts());
-    if (!stored) return {};
-    std::string text;
-    for (const Difference& difference : compare(*stored, study))
-        if (difference.key.starts_with("space.") && difference.refusal.empty())
-            text += (text.empty() ? "" : ", ") + difference.key + ": " + difference.before + " -> " + difference.after;
-    return text.empty() ? ""
-                        : "study " + study.name + " goes on in a wider space than that of its trials so far: " + text;
+    const std::vector<Difference> differences = compare(*stored, study);
+    const std::string refused = refusal(differences);
+    if (!refused.empty() && (!refusal(compare(*stored, study, false)).empty() || valued()))
+        return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
+                     refused + cure};
+    std::string wider;
+    for (const Difference& difference : differences)
+        if (difference.key.starts_with("space.") && difference.refusal.empty()) append_change(wider, difference);
+    Continuation changes;
+    if (!wider.empty() && valued())
+        changes.wider = "study " + study.name + " goes on in a wider space than that of its trials so far: " + wider;
+    for (const Difference& back : compare(study, *stored))
+        if (!back.refusal.empty()) append_change(changes.lasting, {back.key, back.after, back.before, {}});
+    return changes;
 }
 
 }  // namespace hpo

@@ -9,6 +9,7 @@
 #include "hpo/options.hpp"
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/study/continuation.hpp"
 
 namespace hpo {
 
@@ -38,13 +39,10 @@ std::string warnings_of(const std::string& name, const Overrides& overrides);
 /// Returns the sentence that says how a study with another name learns from the trials of this one.
 std::string learning_from(const Study& study);
 
-/// Checks that a stored study can be resumed as `study`. `before` is the stored study file, and `valued` says whether
-/// one of its trials has a value. The Error lists the keys that prevent it, one per line, and ends with `cure`.
-Result<void> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
-                       const std::string& cure);
-
-/// Returns a message that says in which parameters the space of `study` is wider than that of the stored study file
-/// `before`; empty if it is in none.
-std::string widening(const Study& study, const std::string& before);
+/// Returns the changes with which a stored study can be resumed as `study`. `before` is the stored study file, and
+/// `valued` says whether one of its trials has a value. The Error lists the keys that prevent it, one per line, and
+/// ends with `cure`.
+Result<Continuation> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
+                               const std::string& cure);
 
 }  // namespace hpo

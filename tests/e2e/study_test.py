@@ -102,6 +102,27 @@ class Study(Case):
         self.assertGreater(max(t["params"]["lr"] for t in trials[6:]), 0.1)
         self.assertIn("stopped", {t["state"] for t in trials[6:]})
 
+    def test_settings_that_no_trial_of_a_complete_study_ran_with_are_not_stored(self):
+        script = "for epoch in 1, 2, 3: print('epoch', epoch, 'loss', 4 - epoch)"
+        text = ("study: small\nworker: {command: [python3, script.py, '{x}']}\nobjective: {metric: loss, direction: minimize}\n"
+                "space: {x: {type: float, low: 0, high: 1}}\nbudget: {trials: 2, epochs: 3}\nresources: {trial: {memory: 64MiB}}\n")
+        (self.folder / "script.py").write_text(script)
+        self.hpo("run", self.study(text))
+        stored = (self.folder / "runs/small/study.yaml").read_bytes()
+        for old, new, change in (("high: 1", "high: 2", "space.x.high: 1.0 -> 2.0"), ("epochs: 3", "epochs: 9", "budget.epochs: 3 -> 9")):
+            out = self.hpo("run", self.study(text.replace(old, new)))
+            self.assertIn(f"nothing is left to run, so study small keeps its settings; with --trials 4, trials run with {change}\n", self.error)
+            self.assertNotIn("goes on", self.error)
+            self.assertIn(" 3/3 ", out)
+            self.assertEqual((self.folder / "runs/small/study.yaml").read_bytes(), stored)
+            self.hpo("run", self.study(text))
+            self.assertNotIn("nothing is left", self.error)
+        self.hpo("run", self.study(text.replace("high: 1", "high: 2")), "--trials", 4)
+        self.assertIn("study small goes on in a wider space", self.error)
+        self.assertEqual(len(self.trials("small")), 4)
+        self.hpo("run", self.study(text), status=1)
+        self.assertIn("space.x.high: 2.0 -> 1.0", self.error)
+
     def test_more_epochs_are_refused_if_the_learning_rate_schedule_spans_them(self):
         self.hpo("run", self.study(synthetic(trials=2)))
         before = self.trials("small")

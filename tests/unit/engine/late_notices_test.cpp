@@ -87,15 +87,14 @@ TEST(StudySession, PrintsAndLogsWhatHostsTellAfterItsLastLookAtThem) {
         SessionSite site;
         site.machine = std::make_unique<LateMachine>();
         site.workers = [] { return 1; };
-        site.executor =
-            [&loop = request.loop](ExecutionListener listener) -> Result<std::unique_ptr<SessionExecutor>> {
+        site.executor = [&loop = request.loop](ExecutionListener listener) -> Result<std::unique_ptr<SessionExecutor>> {
             return std::unique_ptr<SessionExecutor>(std::make_unique<EndingExecutor>(loop, std::move(listener)));
         };
         site.launch = [](WorkerIndex, std::span<const int>) { return LaunchSpec{}; };
         return site;
     };
     Listening observer;
-    const auto accepted = [](const std::string&, const std::function<bool()>&) { return Result<void>(); };
+    const auto accepted = [](const std::string&, const std::function<bool()>&) { return Result(Continuation()); };
     const auto outcome = run_study(study, at, programs, observer, accepted, open_site);
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_THAT(observer.notices, ElementsAre("far has joined", "far: its disk is full"));

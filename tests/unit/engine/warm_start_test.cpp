@@ -51,7 +51,7 @@ class WarmStart : public ::testing::Test {
 
     static std::unique_ptr<HeldStudy> hold(const Study& study) {
         auto held = HeldStudy::take(
-            study, study_folder(study.name), [](const std::string&, const auto&) { return Result<void>{}; },
+            study, study_folder(study.name), [](const std::string&, const auto&) { return Result(Continuation()); },
             [](const std::string&) {});
         EXPECT_TRUE(held) << held.error().message;
         if (!held) return nullptr;
@@ -101,7 +101,7 @@ TEST_F(WarmStart, WarnsOfResultsThatTheOtherStudyHasLost) {
     lost.acknowledge(lost.take());
     std::string warning;
     const auto held = HeldStudy::take(
-        study(), study_folder("fresh"), [](const std::string&, const auto&) { return Result<void>{}; },
+        study(), study_folder("fresh"), [](const std::string&, const auto&) { return Result(Continuation()); },
         [&](const std::string& text) { warning += text; });
     ASSERT_TRUE(held) << held.error().message;
     EXPECT_THAT(warning, Mentions("warm_start: ", "trial 41 (complete, 0.2500)", "hpo run", "old"));
