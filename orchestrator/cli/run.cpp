@@ -5,7 +5,6 @@
 #include <string>
 
 #include "hpo/interrupted.hpp"
-#include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
 #include "orchestrator/cli/run_examination.hpp"

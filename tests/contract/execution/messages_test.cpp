@@ -212,7 +212,7 @@ TEST(Words, AFloodOfOutputIsDrainedAndItsFileCapped) {
     EXPECT_THAT(harness.next<Exited>(0).log_tail, ::testing::EndsWith("the end"));
     const std::string text = content(folder.path / "trial.log");
     EXPECT_LT(text.size(), 100'100U);
-    EXPECT_THAT(text, Mentions("bytes of output were left out"));
+    EXPECT_THAT(text, Mentions("bytes", "left"));
     EXPECT_THAT(text, ::testing::EndsWith("the end\n"));
 }
 
