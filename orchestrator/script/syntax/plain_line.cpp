@@ -63,6 +63,7 @@ class LineParser : TokenLine {
                 ++at_;
                 return;
             case Kind::rule:
+                if (separates(at_)) return on_separator(token);
                 if (token.text == "--" && is(at_ + 1, Kind::word) && tokens_[at_ + 1].gap == 0) return skip_option();
                 if (!words_.empty() || !pairs_.empty()) return end_part_at(token);
                 ++at_;
@@ -73,6 +74,15 @@ class LineParser : TokenLine {
             case Kind::comma:
                 return end_part_at(token);
         }
+    }
+
+    /// Returns true for a dash that separates the words of a part from its number, and nothing else is in the part:
+    /// "iou_score - 0.61, dice_loss - 0.45]".
+    [[nodiscard]] bool separates(std::size_t at) const {
+        const bool ends = is(at + 2, Kind::comma) || is(at + 2, Kind::close, "]");
+        return tokens_[at].text == "-" && words_.size() == 1 && pairs_.empty() && at > 1 && ends &&
+               (is(at - 2, Kind::comma) || is(at - 2, Kind::open)) && is(at + 1, Kind::number) &&
+               tokens_[at + 1].gap > 0;
     }
 
     /// Skips "--lr=0.1" of a command that the script shows.
@@ -119,13 +129,22 @@ class LineParser : TokenLine {
             words_.pop_back();
             return;
         }
-        if (skip_sample(token)) return;
+        if (skip_sample(token) || take_threshold(token)) return;
         const auto average = average_at(at_, token.number);
         const Doubt doubt = average ? Doubt::none : doubt_of_bracket(at_);
         const bool apart = token.gap >= 2 && at_ == words_.size() + 1;  // "Root mean squared error   0.16"
         on_bare_value(average.value_or(token.number), apart ? max_apart_words : max_pair_words,
                       doubt == Doubt::none && !average && competes(at_) ? Doubt::several_numbers : doubt);
         if (token.sentence_end) end_part();
+    }
+
+    /// Takes a fraction right before the separator of a number for a part of the name: "mAP 0.5: 0.61".
+    bool take_threshold(const Token& token) {
+        const bool threshold = token.text.find('.') != string_view::npos && !token.percent && token.gap == 1 &&
+                               is_separator(at_) && tokens_[at_].gap == 0 && value_at(at_ + 1) &&
+                               !is_bar_after(at_ + 1);
+        if (threshold) words_.push_back(token.text);
+        return threshold;
     }
 
     /// Reads a line that is a number and then its name: "0.84 = Validation score (accuracy)".
@@ -313,7 +332,7 @@ class LineParser : TokenLine {
             at_ += 3;
             return;
         }
-        if (token.text == "[" && !words_.empty() && has_metric_word(words_.back()))
+        if (token.text == "[" && !words_.empty() && may_hold_value(token))
             if (const auto value = value_at(at_)) {  // "loss [0.5]", but "loss[0]: 0.5" is an element
                 at_ = value->end;
                 return is_separator(at_) ? words_.clear() : on_bare_value(value->number, max_pair_words);
@@ -331,6 +350,15 @@ class LineParser : TokenLine {
         }
         ++depth_;
         end_part_at(token);
+    }
+
+    /// Returns true if the bracket at this token, behind words, may hold their value and not an index or a counter:
+    /// "Pseudo dice [0.81]".
+    [[nodiscard]] bool may_hold_value(const Token& bracket) const {
+        if (has_metric_word(words_.back())) return true;
+        const bool call = is(at_ + 1, Kind::word) && is(at_ + 2, Kind::open);
+        const std::size_t number = at_ + (call ? 3 : 1);
+        return bracket.gap > 0 && is(number, Kind::number) && tokens_[number].text.find('.') != string_view::npos;
     }
 
     /// Reads the words in brackets after a name: "RMSE (val): 0.5", "Epoch(val) [1]", "time (s): 3".

@@ -41,6 +41,9 @@ class Tokenizer {
 
    private:
     Token next() {
+        // A sign of money belongs to the number behind a separator: "profit: $1,234.5".
+        if (rest_.front() == '$' && tokens_are_value() && rest_.size() > 1 && is_digit(rest_[1]))
+            rest_.remove_prefix(1);
         const char c = rest_.front();
         if (auto number = take_number()) return *number;
         if (is_word_begin(c)) return take_word();
