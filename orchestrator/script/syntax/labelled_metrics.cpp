@@ -20,6 +20,12 @@ string take_owner(std::vector<string_view>& words) {
     return {};
 }
 
+/// Returns true for the name of a metric in short, as in "Root Mean Squared Error (RMSE)" and "mean average precision
+/// (mAP@0.50)".
+bool is_abbreviation(const string& qualifier) {
+    return has_metric_word(qualifier) || qualifier.find('@') != string::npos;
+}
+
 }  // namespace
 
 void LabelledMetrics::set_label(const std::vector<string_view>& words) {
@@ -43,7 +49,10 @@ void LabelledMetrics::add(const PrintedMetric& printed) {
     any_ = any_ || !is_counter(name);
     const string& label = !owner.empty() ? owner : !printed.qualifier.empty() ? printed.qualifier : label_;
     const bool labelled = !label.empty() && !is_general(name) && (&label != &label_ || phase_in(name) == Phase::none);
-    const string full = labelled ? label + "_" + name : name;
+    const bool qualified = labelled && &label == &printed.qualifier && phase_in(label) == Phase::none;
+    string full = labelled ? label + "_" + name : name;
+    const string other = is_abbreviation(label) ? label : full;
+    if (qualified && !label_.empty() && phase_in(name) == Phase::none) full = label_ + "_" + full;
     NamedNumber* const before = reading_.find(name_of(full));
     reading_.add(full, printed.number, name);
     if (before != nullptr) {
@@ -51,6 +60,7 @@ void LabelledMetrics::add(const PrintedMetric& printed) {
     } else if (NamedNumber* const added = reading_.find(name_of(full))) {
         added->unit = printed.unit;
         added->doubt = printed.doubt;
+        if (qualified) added->other = other;
     }
 }
 

@@ -37,6 +37,7 @@ struct NamedNumber {
     double number = 0;
     std::string unit{};  ///< the word or the sign behind the number: ms, %
     Doubt doubt = Doubt::none;
+    std::string other{};  ///< a further name: RMSE of "Root Mean Squared Error (RMSE)"; may be empty
 };
 
 /// The content of one line.

@@ -438,6 +438,8 @@ class LineParser : TokenLine {
     }
 
     void skip_unit() {
+        if (is(at_, Kind::word, "per") && is(at_ + 1, Kind::word) && !is_separator(at_ + 2))
+            at_ += 2;  // "0.5 per frame"
         if (!is(at_, Kind::word) || !is_unit(tokens_[at_].text) || is_separator(at_ + 1) || is(at_ + 1, Kind::number))
             return;
         ++at_;

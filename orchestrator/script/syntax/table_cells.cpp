@@ -66,7 +66,7 @@ bool is_type(string_view cell) {
 
 bool is_statistic(string_view name) {
     static constexpr string_view statistics[] = {"avg", "mean", "std", "min", "max", "median"};
-    return std::find(std::begin(statistics), std::end(statistics), name) != std::end(statistics);
+    return std::find(std::begin(statistics), std::end(statistics), lower_case(name)) != std::end(statistics);
 }
 
 }  // namespace hpo::script

@@ -74,7 +74,7 @@ int WantedMetrics::rank_of(const NamedNumber& metric, const std::string& name) {
         phase_in(name) == Phase::none && metric.bare == metric.name)
         return twin_rank;
     if (metric.bare == metric.name) return no_rank;
-    const Fit bare = fit(metric.bare, name);
+    const Fit bare = std::min(fit(metric.bare, name), metric.other.empty() ? Fit::none : fit(metric.other, name));
     if (bare == Fit::none) return no_rank;
     const int order = has_rank_label(metric.name) ? other_process_rank : order_of(phase_in(metric.name));
     return order + static_cast<int>(bare);
