@@ -132,11 +132,36 @@ bool holds_values(const string& column) {
     return std::find(std::begin(values), std::end(values), lower_case(column)) != std::end(values);
 }
 
+/// Reads a row with several numbers of the metric that the cell in the column `metric` names, and a phase beside it:
+/// "| Valid | Accuracy | 98.0 | 1 | 98.6 | 2 |" below "| Split | Metric | Min. | Epoch | Max. | Epoch |" has
+/// Valid_Accuracy_Min. and Valid_Accuracy_Max.
+bool read_named_numbers(const std::vector<string>& names, std::span<const string_view> cells, std::size_t metric,
+                        Reading& reading) {
+    const auto phase =
+        std::find_if(cells.begin(), cells.end(), [](string_view cell) { return phase_of(cell) != Phase::none; });
+    const string name = name_in(cells[metric]);
+    if (phase == cells.end() || name.empty()) return false;
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        if (const auto number = number_in(cells[i]); number && !is_counter(names[i]))
+            reading.add(string(*phase) + '_' + name + '_' + names[i], *number);
+    return true;
+}
+
 /// Returns the number of names that are of a metric or a counter.
 std::ptrdiff_t known_in(const std::vector<string>& names) {
     return std::count_if(names.begin(), names.end(),
                          [](const string& name) { return is_counter(name) || contains_metric_word(name); });
 }
+
+/// Returns true for the label of a row: "min", and "1se", but no number, date or time.
+bool is_row_label(string_view cell) {
+    const bool plain = std::all_of(cell.begin(), cell.end(), [](char c) { return is_letter(c) || is_digit(c); });
+    return has_letter(cell) && !number_in(cell) && (plain || !is_digit(cell.front()));
+}
+
+/// Returns true for the column of the averages of a row's metric: "RMSE (testset)  0.93 0.95 0.94" below "Fold 1 Fold 2
+/// Mean".
+bool is_average_column(const string& column) { return is_average(column) && is_statistic(column); }
 
 bool is_phase(const string& name) { return phase_of(name) != Phase::none; }
 
@@ -208,12 +233,17 @@ bool Tables::read(string_view line, Reading& reading) {
             }
         return !columns_.names.empty() && columns_.separator == separator && read_row_of(columns_);
     };
+    const auto reads_label = [&](Columns& table) {
+        return lacks_a_cell(table, wide, line) && read_row(table, placed(table, wide, line), reading);
+    };
     // Rows with a cell for each column first: a header may be split at one blank or at several.
-    if (reads([&](Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
+    if (reads(reads_label) ||
+        reads([&](Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
         reads([&](Columns& table) { return read_row(table, placed(table, cells, line), reading); })) {
         groups_.clear();
         return true;
     }
+    if (separator == ' ' && read_vector(cells, line, reading)) return true;
     const bool in_bars = separator == '|';
     if (in_bars && headers.size() == 1 && continues_header(headers.front(), cells)) {
         candidates_ = std::move(headers);
@@ -225,8 +255,10 @@ bool Tables::read(string_view line, Reading& reading) {
             Columns columns{.names = std::move(names), .separator = separator};
             const auto at = [&](string_view cell) { return static_cast<std::size_t>(cell.data() - line.data()); };
             if (separator == ' ') {
-                columns.begin = at(row.front());
-                for (const string_view cell : row) columns.ends.push_back(at(cell) + cell.size());
+                for (const string_view cell : row) {
+                    columns.begins.push_back(at(cell));
+                    columns.ends.push_back(at(cell) + cell.size());
+                }
             }
             candidates_.push_back(std::move(columns));
         }
@@ -283,7 +315,8 @@ std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
         // The first column may have no name: it has the rows'.
         const bool unnamed =
             in_bars && (cell.empty() || (is_digit(cell.front()) && has_letter(cell) && !number_in(cell)));  // "1.96*SE"
-        const bool blank = (cell.empty() && names.empty()) || cell == "#" || unnamed;
+        const bool in_brackets = !names.empty() && cell.starts_with('(') && cell.ends_with(')');  // "(%Epoch)"
+        const bool blank = (cell.empty() && names.empty()) || cell == "#" || unnamed || in_brackets;
         if (!blank && !is_header_cell(cell)) return {};
         names.push_back(blank ? string() : name_in(cell));
         statistics += is_statistic(names.back()) ? 1 : 0;
@@ -304,24 +337,65 @@ std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
     return names;
 }
 
-/// Returns the cells of a row, in columns that blanks separate, at the places of the names above them, and without the
-/// number of the row in front of them. Returns nothing if a cell is not right below one name.
+/// Returns the cells of a row, in columns that blanks separate, at the places of the names above them, which all end or
+/// begin where their names do. A text in front of them is the label, and a number there, which is that of the row, is
+/// left out. Returns nothing if a cell is not right below one name.
 Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_view line) {
     if (columns.ends.size() != columns.names.size() || cells.size() < 2 || cells.size() > columns.names.size() + 1)
         return {};
     if (heads_classes(columns) && cells.size() > columns.names.size()) return {};  // a class is no number of a row
-    Cells row(columns.names.size());
-    for (const string_view cell : cells) {
-        const auto begin = static_cast<std::size_t>(cell.data() - line.data()), end = begin + cell.size();
-        if (end <= columns.begin && cell.data() == cells.front().data() && cells.size() == columns.names.size() + 1)
-            continue;
-        std::size_t found = columns.names.size();
-        for (std::size_t i = 0; i < columns.ends.size(); ++i)
-            if (end == columns.ends[i]) found = i;  // as pandas, skorch and most others align numbers
-        if (found == columns.names.size() || !row[found].empty()) return {};
-        row[found] = cell;
-    }
+    const auto begin_of = [&](string_view cell) { return static_cast<std::size_t>(cell.data() - line.data()); };
+    const auto end_of = [&](string_view cell) { return begin_of(cell) + cell.size(); };
+    const bool in_front = end_of(cells.front()) <= columns.begins.front() &&
+                          (cells.size() == columns.names.size() + 1 || lacks_a_cell(columns, cells, line));
+    const auto below = [&](const std::vector<std::size_t>& places, const auto& place_of) {
+        Cells row(columns.names.size());
+        for (std::size_t cell = in_front ? 1 : 0; cell < cells.size(); ++cell) {
+            const auto place = std::find(places.begin(), places.end(), place_of(cells[cell]));
+            if (place == places.end() || !row[static_cast<std::size_t>(place - places.begin())].empty()) return Cells{};
+            row[static_cast<std::size_t>(place - places.begin())] = cells[cell];
+        }
+        return row;
+    };
+    Cells row = below(columns.ends, end_of);  // as pandas, skorch and most others align numbers
+    if (row.empty()) row = below(columns.begins, begin_of);
+    if (!row.empty() && in_front && is_row_label(cells.front())) row.insert(row.begin(), cells.front());
     return row;
+}
+
+/// Returns true for a row with a label left of all names and as many cells as names, of which one has none. "Weighted
+/// Avg." of Weka has no class.
+bool Tables::lacks_a_cell(const Columns& columns, const Cells& cells, string_view line) {
+    constexpr std::size_t least = 3;
+    return cells.size() >= least && cells.size() == columns.names.size() && columns.begins.size() == cells.size() &&
+           has_letter(cells.front()) && !number_in(cells.front()) &&
+           static_cast<std::size_t>(cells.front().data() - line.data()) + cells.front().size() <=
+               columns.begins.front();
+}
+
+/// Reads numbers each of which ends right below one of the names that the last line consists of, as R shows a vector.
+bool Tables::read_vector(const Cells& cells, string_view line, Reading& reading) {
+    const Columns names = std::exchange(vector_, {});
+    const auto end_of = [&](string_view cell) {
+        return static_cast<std::size_t>(cell.data() - line.data()) + cell.size();
+    };
+    const bool all = !cells.empty() && cells.size() == names.names.size() &&
+                     std::equal(cells.begin(), cells.end(), names.ends.begin(), [&](string_view cell, std::size_t end) {
+                         return number_in(cell) && end_of(cell) == end;
+                     });
+    if (all && line.find('.') != string_view::npos) {
+        for (std::size_t i = 0; i < cells.size(); ++i) reading.add(names.names[i], *number_in(cells[i]));
+        return true;
+    }
+    for (const string_view cell : cells) {
+        if (!is_header_cell(cell) || ends_with_number(cell)) {
+            vector_ = {};
+            break;
+        }
+        vector_.names.push_back(name_in(cell));
+        vector_.ends.push_back(end_of(cell));
+    }
+    return false;
 }
 
 /// Returns true for the columns of scikit-learn's reports, where a number in front of a row is a class.
@@ -343,10 +417,17 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     if (cells.size() == count + 1 && (is_clock(cells.back()) || is_mark(cells.back()))) cells = cells.first(count);
     if (cells.size() < 2 || cells.size() < count || cells.size() > count + 1) return false;
     const auto is_torn = [](string_view cell) { return cell.starts_with('[') != cell.ends_with(']'); };
-    if (std::any_of(cells.begin(), cells.end(), is_torn)) return false;  // a vector that was split at its blanks
+    const auto is_several = [](string_view cell) {
+        return !number_in(cell) && number_in(cell.substr(0, cell.find(' '))) && ends_with_number(cell);
+    };
+    // A vector that was split at its blanks, or two cells that were not.
+    if (std::any_of(cells.begin(), cells.end(), is_torn) || std::any_of(cells.begin(), cells.end(), is_several))
+        return false;
     const std::size_t extra = cells.size() - count;
     const bool is_class = extra == 1 && heads_classes(columns) && number_in(cells[0]);
-    const bool has_label = is_class || (has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front()));
+    const bool is_counted = extra == 1 && is_row_label(cells[0]) && is_digit(cells[0].front());  // "1se" of glmnet
+    const bool has_label =
+        is_class || is_counted || (has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front()));
     const auto is_text = [](string_view cell) {
         return !number_in(cell) && has_letter(cell) && !is_digit(cell.front()) && !cell.starts_with('[') &&
                !says_nothing(cell);
@@ -355,6 +436,10 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     auto texts = static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_text));
     if (read_named(columns, cells.subspan(extra), reading)) return true;
     const bool remarks = extra == 0 && numbers > 1 && is_text(cells.back());
+    // A text behind numbers that count nothing is a class, as in "0.94 0.03 Iris-setosa" of Weka: no result of all.
+    const bool label_behind = remarks && numbers + 1 == count && texts == 1 && !columns.numeric_last &&
+                              std::none_of(columns.names.begin(), columns.names.end(), is_progress);
+    if (label_behind && columns.separator == ' ') return true;
     if (remarks && columns.remarks && !columns.numeric_last) --texts;
     if (has_text_columns(columns, cells)) {
         for (std::size_t i = 0; texts > 0 && i < count; ++i)
@@ -371,7 +456,10 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     for (std::size_t i = 0; extra == 0 && i < count; ++i)
         if (number_in(cells[i])) columns.numeric[i] = true;
     if (!has_label && extra == 0 && heads_settings(columns)) reading.row = columns.names[0] + ' ' + string(cells[0]);
-    string label = is_class ? "class_" + string(cells[0]) : has_label ? name_in(cells[0]) : "";
+    string label = is_class     ? "class_" + string(cells[0])
+                   : is_counted ? "row_" + string(cells[0])
+                   : has_label  ? name_in(cells[0])
+                                : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();
     // Two columns, or "Metric | Train | Val", have the names in their rows.
     const bool named_rows = has_label && extra == 0 && (count == 2 || fit(columns.names[0], "metric") <= Fit::spelling);
@@ -394,7 +482,8 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
         else if (phase_of(label) != Phase::none)
             reading.add(phase_in(column) == Phase::none ? label + "_" + column : column, *number, column);
         else
-            reading.add(label + "_" + column, *number);
+            reading.add(label + "_" + column, *number,
+                        is_average_column(column) ? label.substr(0, label.find("_(")) : "");
     }
     return true;
 }
@@ -425,6 +514,8 @@ bool Tables::read_named(const Columns& columns, std::span<const string_view> cel
         const auto value = std::find_if(names.begin(), names.end(), holds_values);
         number = value == names.end() || texts.empty() ? cells.end() : cells.begin() + (value - names.begin());
     }
+    if (number == cells.end() && !texts.empty())
+        return read_named_numbers(names, cells, static_cast<std::size_t>(column - names.begin()), reading);
     if (number == cells.end() || !number_in(*number)) return false;
     const string name = name_in(cells[static_cast<std::size_t>(column - names.begin())]);
     if (!name.empty()) reading.add(name, *number_in(*number));

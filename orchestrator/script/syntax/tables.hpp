@@ -25,11 +25,10 @@ class Tables {
     struct Columns {
         std::vector<std::string> names;
         char separator = ' ';
-        std::vector<std::size_t> ends{};  ///< of the names in their line, behind each
-        std::size_t begin = 0;            ///< of the first name
-        bool remarks = false;             ///< true once a row had no text in the last column
-        bool numeric_last = false;        ///< true once a row had a number in the last column
-        std::vector<bool> numeric{};      ///< likewise for each column
+        std::vector<std::size_t> begins{}, ends{};  ///< of the names in their line
+        bool remarks = false;                       ///< true once a row had no text in the last column
+        bool numeric_last = false;                  ///< true once a row had a number in the last column
+        std::vector<bool> numeric{};                ///< likewise for each column
     };
 
     static bool continues_header(Columns& columns, const Cells& cells);
@@ -37,8 +36,10 @@ class Tables {
     static bool heads_settings(const Columns& columns);
     static bool read_row(Columns& columns, const Cells& all_cells, Reading& reading);
     static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
+    static bool lacks_a_cell(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;
     static bool has_text_columns(const Columns& columns, std::span<const std::string_view> cells);
+    bool read_vector(const Cells& cells, std::string_view line, Reading& reading);
     static bool read_named(const Columns& columns, std::span<const std::string_view> cells, Reading& reading);
     std::vector<Columns*> comma_tables();
     [[nodiscard]] bool are_words_between_rows(const Columns& table) const;
@@ -47,6 +48,7 @@ class Tables {
     Columns columns_;                  ///< of the last table that has rows
     std::vector<Columns> candidates_;  ///< columns, if the last line is a header
     std::vector<std::string> groups_;  ///< the phases, if the last line names nothing else: "train | val"
+    Columns vector_;                   ///< the names, if the last line has nothing else
     std::string section_;              ///< of a table of names and numbers: "rollout/"
 };
 

@@ -278,6 +278,72 @@ TEST(Strangers, RowsHaveTheirMetricInOneColumnAndItsValueInAnother) {
     });
 }
 
+TEST(Strangers, RowsHaveLabelsLeftOfAllNamesAndTheirMeansAreTheMetrics) {
+    const std::string surprise =
+        "                  Fold 1  Fold 2  Mean    Std     \nRMSE (testset)    0.25    0.75    0.5     0.25    \n"
+        "Fit time          6.53    7.11    6.40    1.23    \n";
+    const std::string weka =
+        "                 TP Rate  FP Rate  Precision  Class\n                 1.000    0.000    0.75       "
+        "setosa\n                 0.940    0.030    0.5        virginica\nWeighted Avg.    0.960    0.020    0.625     "
+        " "
+        "\n";
+    const std::string burn =
+        "| Split | Metric   | Min.   | Epoch | Max.   | Epoch "
+        "|\n|-------|----------|--------|-------|--------|-------|\n"
+        "| Train | Accuracy | 93.5   | 1     | 99.5   | 2     |\n| Valid | Accuracy | 98.0   | 1     | 98.5   | 2     "
+        "|\n";
+    const std::string glmnet =
+        "     Lambda Index Measure      SE\nmin 0.07569    34  0.9912 0.08512\n1se 0.15933    26  1.0712 0.08712\n";
+    expect_read({
+        {"Surprise", "RMSE", surprise, {0.5}},
+        {"Surprise, one fold", "RMSE_(testset)_Fold_1", surprise, {0.25}},
+        {"Weka", "Weighted_Avg._Precision", weka, {0.625}},
+        {"Weka, whose classes are no results", "Precision", weka, {}},
+        {"burn", "Valid_Accuracy_Max.", burn, {98.5}},
+        {"burn, the least", "Train_Accuracy_Min.", burn, {93.5}},
+        {"glmnet", "min_Measure", glmnet, {0.9912}},
+        {"glmnet, the second row", "row_1se_Measure", glmnet, {1.0712}},
+        {"glmnet, neither of them", "Measure", glmnet, {}},
+        {"mlr3, a vector of R", "classif.ce", "classif.ce \n    0.0625 \n", {0.0625}},
+        {"a vector with names of any words", "tjur", "  tjur  brier \n0.6250 0.1250 \n", {0.625}},
+        {"numbers that are not below the words", "done", "done\n0.5\n", {}},
+    });
+}
+
+TEST(Strangers, NamesInBracketsBehindOthersAreTheMetricsInShort) {
+    const std::string flair =
+        "EPOCH 1 done: loss 2.5\nDEV : loss 1.5 - f1-score (micro avg)  0.75\nTEST : loss 1.5 - f1-score (micro avg)  "
+        "0.5\n";
+    expect_read({
+        {"Spark", "RMSE", "Root Mean Squared Error (RMSE) on test data = 0.25\n", {0.25}},
+        {"darknet", "mAP@0.50", " mean average precision (mAP@0.50) = 0.781250, or 78.13 % \n", {0.78125}},
+        {"flair", "dev_micro_avg_f1-score", flair, {0.75}},
+        {"flair, whose data are not named",
+         "micro_avg_f1-score",
+         flair,
+         {0.75},
+         "DEV_micro_avg_f1-score and TEST_micro_avg_f1-score"},
+    });
+}
+
+TEST(Strangers, MoneyThresholdsBracketsAndDashesAreRead) {
+    expect_read({
+        {"money", "profit", "profit: $1,234.5\n", {1234.5}},
+        {"yen", "price", "price = \u00a51,234.5\n", {1234.5}},
+        {"a threshold in the name", "mAP_0.5", "mAP 0.5: 0.625\nmAP 0.75: 0.25\n", {0.625}},
+        {"which is no value", "mAP", "mAP 0.5: 0.625\n", {}},
+        {"nnU-Net", "Pseudo_dice", "12:01:00.123456: Pseudo dice [np.float32(0.8125)]\n", {0.8125}},
+        {"segmentation_models",
+         "iou_score",
+         "valid: 100%|###| 5/5 [00:05<00:00,  1.0s/it, dice_loss - 0.25, iou_score - 0.625]\n",
+         {0.625}},
+        {"Kaldi",
+         "output",
+         "LOG Overall log-probability for 'output' is -0.25 per frame, over 10000 frames.\n",
+         {-0.25}},
+    });
+}
+
 TEST(Strangers, NumbersStandInFrontOfTheirNamesOrInSentencesOrBars) {
     const std::string rest = " rate, 1.25 seconds, 64 images, 10.1 hours left\n";
     expect_read({
