@@ -7,6 +7,7 @@
 #include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/core_shares.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/scheduling/processes_cure.hpp"
 
 namespace hpo {
 
@@ -312,10 +313,9 @@ void TrialStarts::refuse(const Admission::Reason& never) {
     if (try_other_side(never.trial)) return;
     if (uses_.requirements.shrink(never.trial, never.text)) return;
     const std::int64_t micro_batches = uses_.requirements.of(never.trial).micro_batches;
-    uses_.ends.fail(never.trial,
-                    never.text + (micro_batches == 0 ? ""
-                                                     : ", even in " + std::to_string(micro_batches) +
-                                                           " micro-batches, one sample each"),
+    const std::string split =
+        micro_batches == 0 ? "" : ", even in " + std::to_string(micro_batches) + " micro-batches, one sample each";
+    uses_.ends.fail(never.trial, never.text + split + cure_for_processes(uses_.context.parts.study.resources.trial),
                     "does not fit");
 }
 

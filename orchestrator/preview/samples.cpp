@@ -11,6 +11,7 @@
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/scheduling/processes_cure.hpp"
 #include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -80,6 +81,7 @@ void split_until_fits(const Study& study, OneWorker& worker, const Machine& mach
     const bool much_data = answer.data_bytes > answer.footprint.host_bytes / 2;
     throw Fatal("no trial fits, not even in the smallest micro-batches: as configured, the smallest (trial " +
                 std::to_string(smallest->trial) + ") " + smallest->too_large +
+                cure_for_processes(study.resources.trial) +
                 (study.resources.memory ? "; resources.memory sets the limit" : "") +
                 (much_data ? "; the data take " + bytes_text(static_cast<double>(answer.data_bytes)) +
                                  " of it, and with worker.data.placement: files they stay in their files"

@@ -294,6 +294,12 @@ class Ranks(Case):
         self.assertEqual((trial["state"], trial["steps"]), ("complete", 5))
         self.assertAlmostEqual(trial["value"], 2 * trial["params"]["lr"])
 
+    def test_processes_that_one_of_several_hosts_cannot_hold_are_refused_with_the_cure(self):
+        (self.folder / "train.py").write_text("")
+        text = script_study([PYTHON, "train.py", "{lr}"], trials=1)
+        self.hpo("run", self.study(text.replace("trial: {", "trial: {cores: 1000, processes: 2, ")), "--on", "local:2", status=1)
+        self.assert_mentions(self.trials("script")[0]["reason"], "2000", "cores", "host", "2 processes", "resources.trial.processes")
+
     def refusal_of(self, text, status):
         self.hpo("check", self.study(text), status=status)
         return self.error
@@ -307,7 +313,7 @@ class Ranks(Case):
 
         self.assertRegex(self.refusal_of(with_trial("processes: 0"), 1), "'resources.trial.processes'.*1 to 64")
         self.assertRegex(self.refusal_of(with_trial("processes: 1000"), 1), "'resources.trial.processes'.*1 to 64")
-        self.assertRegex(self.refusal_of(with_trial("processes: 2, cores: 1000"), 1), "needs 2000 cores.*cores and processes")
+        self.assertRegex(self.refusal_of(with_trial("processes: 2, cores: 1000"), 1), "needs 2000 cores.*one host: .*resources.trial.processes.*cores")
         self.assertRegex(self.refusal_of(with_trial("processes: 2, gpus: 2"), 1), "a trial needs 2 devices at once")
         self.assertRegex(self.refusal_of(with_trial("processes: 2", "  preload: json\n"), 1), "exclude each other")
         self.assertRegex(self.refusal_of(with_trial("processes: 2", "  environment: {MASTER_PORT: 29500}\n"), 1),
