@@ -163,8 +163,8 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
     uses_.throughput.reported(index, job->id.trial, step);
     const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints || job->checkpoints);
     const TrialRecord& trial = context.trial(job->id.trial);
-    // Every step's warning is in its report; the user is notified once per attempt.
-    if (!message.report.warning.empty() && !std::exchange(job->warned, true))
+    // Every step's warning is in its report.
+    if (!message.report.warning.empty() && is_news(*job, message.report.warning))
         context.say(Notice::Level::warning, trial.number, message.report.warning);
     if (!worker.shared)
         record_usage(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
@@ -309,6 +309,15 @@ void Attempts::sum_up(const Job& job) {
     keep_peak(job);
     if (job.last_step > 0 && !job.borrowed) uses_.forecasts.ended(uses_.context.trial(job.id.trial));
     if (job.phase == Job::Phase::running) uses_.requirements.set_lasted(job.id.trial, uses_.context.now() - job.begun);
+}
+
+/// Returns true for the first warning of an attempt. All trials of an unchanged script cause the same ones, with other
+/// numbers in the lines that these quote: each is news once.
+bool Attempts::is_news(Job& job, std::string warning) {
+    const auto* script = std::get_if<ScriptWorker>(&uses_.context.parts.study.worker);
+    if (script == nullptr || !script->metrics) return !std::exchange(job.warned, true);
+    std::erase_if(warning, [](char c) { return std::string_view("0123456789.+-e").find(c) != std::string_view::npos; });
+    return told_.insert(std::move(warning)).second;
 }
 
 /// Keeps the remarks for the user about a complete trial's end: its program failed after the last step, or had more to

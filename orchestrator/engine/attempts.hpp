@@ -61,6 +61,7 @@ class Attempts {
     void tell_resumption(std::int64_t trial, std::int64_t from) const;
     void record_usage(Job& job, const Footprint& used);
     void keep_peak(const Job& job);
+    [[nodiscard]] bool is_news(Job& job, std::string warning);
     void remark(std::int64_t trial, const std::string& text);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
     void without_checkpoint(AttemptId id, const std::string& reason);
@@ -70,6 +71,7 @@ class Attempts {
     Uses uses_;
     std::set<std::int64_t> set_aside_;  ///< trials whose checkpoint was set aside, without a report since
     bool data_differ_ = false;          ///< the user was warned that the data differ
+    std::set<std::string> told_;        ///< warnings of steps, without their numbers
     std::int64_t remarks_ = 0;          ///< complete trials with a remark on their end
 };
 

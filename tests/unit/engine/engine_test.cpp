@@ -215,6 +215,22 @@ TEST_F(EngineTest, OnlyTheObjectiveAndTheLossHaveToBeFinite) {
     EXPECT_EQ(play.trial(1).reason, "loss is nan at step 2");
 }
 
+TEST_F(EngineTest, AWarningOfAScriptsLinesIsToldOnceAStudyWhateverNumbersItQuotes) {
+    std::get<ScriptWorker>(study.worker).metrics.emplace();
+    Played play(study, store, 2);
+    for (const int worker : {0, 1}) play.ready(worker);
+    const AttemptId ids[] = {play.asked(0), play.asked(1)};
+    const auto say = [&](int worker, std::int64_t step, const std::string& warning) {
+        play.say(worker,
+                 from_worker::Reported{ids[worker], {.step = step, .metrics = {{"loss", 0.5}}, .warning = warning}});
+    };
+    say(0, 1, "several models: 'loss 0.5'");
+    say(1, 1, "several models: 'loss 0.25e-3'");
+    EXPECT_EQ(play.warnings, "several models: 'loss 0.5'\n");
+    say(0, 2, "another kind");
+    EXPECT_THAT(play.warnings, ::testing::EndsWith("another kind\n"));
+}
+
 TEST_F(EngineTest, ATrialThatOmitsAMetricOfAnObjectiveOrAConstraintFailsAtItsFirstSuchStepAndSaysWhich) {
     study.objective = {
         "score", Direction::maximize, Objective::At::best, {{"latency", Direction::minimize}}, {{"size", {}, 9.0}}};
