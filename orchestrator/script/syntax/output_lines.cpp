@@ -12,6 +12,7 @@
 #include "orchestrator/script/syntax/quoted_code.hpp"
 #include "orchestrator/script/syntax/rank_prefix.hpp"
 #include "orchestrator/script/syntax/tables.hpp"
+#include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
 
@@ -38,8 +39,10 @@ class OutputReader final : public LineReader {
     void read_text(const string& text, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
-        if (is_argument(text)) return;
+        if (is_argument(text) || read_signature(text, reading)) return;
+        read_field(text, reading);
         if (!holds(indent, text)) heading_.clear();
+        heading_is_new_ = false;
         if (heading_.empty()) note_counter(indent, text);
         if (const string_view task = coco_task(text); !task.empty()) task_ = task;
         if (read_coco_summary(text, reading)) return label_coco_task(task_, reading);
@@ -49,10 +52,39 @@ class OutputReader final : public LineReader {
         const PlainLine found = read_plain(text, reading);
         if (found.heading && reading.metrics.empty()) {
             heading_ = found.label;
+            heading_is_new_ = text.ends_with("...");
             heading_indent_ = indent;
             heading_has_colon_ = text[text.find_last_not_of(" \t{")] == ':';
         }
         if (!found.ambiguous.empty()) note_ambiguous(text, found.ambiguous, reading);
+    }
+
+    /// Reads the metric of a line whose name has its settings behind it, without blanks: "BLEU|nrefs:1|case:mixed
+    /// = 20.3 53.1/26.1".
+    static bool read_signature(const string& text, Reading& reading) {
+        constexpr string_view equals = " = ";
+        const auto end = text.find(equals);
+        if (end == string::npos || text.find(' ') != end) return false;
+        const string_view name = string_view(text).substr(0, std::min(text.find_first_of("|+"), end));
+        const bool settings = text.find_first_of(":.", name.size()) < end && name.size() < end;
+        const auto number = leading_number(string_view(text).substr(end + equals.size()));
+        if (!settings || !number || !is_metric_name(name)) return false;
+        reading.add(name, number->first);
+        return true;
+    }
+
+    /// Reads the metric that two lines of an object in JSON name and hold: "name": "BLEU" and "score": 20.3.
+    void read_field(const string& text, Reading& reading) {
+        const auto begin = text.find_first_not_of(" \t"), end = text.find("\": ");
+        if (text[begin] != '"' || end == string::npos) return json_name_.clear();
+        const string_view key = string_view(text).substr(begin + 1, end - begin - 1);
+        string_view value = string_view(text).substr(end + 3);
+        if (value.ends_with(',')) value.remove_suffix(1);
+        const auto number = leading_number(value);
+        if (key == "name" || key == "metric")
+            json_name_ = is_metric_name(trim(value)) ? string(trim(value)) : "";
+        else if ((key == "score" || key == "value") && number && number->second == value.size() && !json_name_.empty())
+            reading.add(std::exchange(json_name_, {}), number->first);
     }
 
     /// Returns the rank that the line itself gives beside other numbers, as in "rank=1 loss=0.5".
@@ -82,7 +114,8 @@ class OutputReader final : public LineReader {
         if (heading_has_colon_ && indent <= heading_indent_) return false;
         const auto begins_with_epoch = [&](string_view word) { return text.compare(indent, word.size(), word) == 0; };
         if (begins_with_epoch("Epoch") || begins_with_epoch("epoch") || begins_with_epoch("EPOCH")) return false;
-        return counter_.empty() || first_word(text, indent) != counter_;
+        if (counter_.empty() || first_word(text, indent) != counter_) return true;
+        return heading_is_new_ && total_of(text) != total_;  // "Eval begin..." above a bar of fewer batches
     }
 
     /// Returns true for a line of the arguments that Megatron shows with dots, below "---- arguments ----".
@@ -110,7 +143,20 @@ class OutputReader final : public LineReader {
     /// Remembers the counter with which lines begin outside of headings, as in "iter 100 loss 0.5": the next such line
     /// ends a heading.
     void note_counter(std::size_t indent, const string& text) {
-        if (const string_view word = first_word(text, indent); is_counter(word)) counter_ = string(word);
+        if (const string_view word = first_word(text, indent); is_counter(word)) {
+            counter_ = string(word);
+            total_ = total_of(text);
+        }
+    }
+
+    /// Returns the total of the first ratio: 938 of "step 10/938 - loss: 0.5". Returns 0 if there is none.
+    static std::int64_t total_of(const string& text) {
+        std::size_t sign = text.find('/');
+        if (sign == string::npos || sign == 0 || !is_digit(text[sign - 1])) return 0;
+        const std::size_t begin = text.find_last_not_of("0123456789", sign - 1) + 1;
+        while (sign + 1 < text.size() && is_digit(text[sign + 1])) ++sign;
+        const auto ratio = ratio_of(string_view(text).substr(begin, sign + 1 - begin));
+        return ratio ? ratio->second : 0;
     }
 
     /// Reads each object in the line, and the text between them. Returns false if there is none.
@@ -195,13 +241,16 @@ class OutputReader final : public LineReader {
     QuotedCode quoted_;
     Tables tables_;
     Averages averages_;
-    string task_;     ///< of COCO, that a line has named: segm
-    string heading_;  ///< the label that a line of its own gives to those that follow
+    string task_;       ///< of COCO, that a line has named: segm
+    string json_name_;  ///< of a metric, that a line of an object in JSON has given
+    string heading_;    ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
-    bool arguments_ = false;    ///< true while the lines show arguments
-    string counter_;            ///< the word with which lines outside of headings have begun
-    bool named_epoch_ = false;  ///< true once a line has named its epoch by a word; bars then count something else
+    bool heading_is_new_ = false;  ///< true for the first line below one that announces what follows
+    std::int64_t total_ = 0;       ///< of the last line that began with the counter
+    bool arguments_ = false;       ///< true while the lines show arguments
+    string counter_;               ///< the word with which lines outside of headings have begun
+    bool named_epoch_ = false;     ///< true once a line has named its epoch by a word; bars then count something else
     string bar_warning_;
     bool warned_of_bar_ = false;
 };

@@ -316,7 +316,29 @@ class LineParser : TokenLine {
         at_ = text_end(at_);
     }
 
+    /// Reads names in brackets that have their numbers in brackets: "(loss, acc) = (0.5, 0.7)".
+    bool read_tuple() {
+        constexpr std::size_t most_names = 12;
+        std::vector<Words> names;
+        std::size_t at = at_;
+        do {
+            names.emplace_back();
+            for (++at; is(at, Kind::word); ++at) names.back().push_back(tokens_[at].text);
+        } while (!names.back().empty() && is(at, Kind::comma) && names.size() < most_names);
+        if (!is(at, Kind::close, ")") || !is_separator(at + 1) || !is(at + 2, Kind::open, "(") || names.size() < 2)
+            return false;
+        std::vector<double> numbers;
+        const std::size_t end = numbers_at(at + 3, false, numbers);
+        if (numbers.size() != names.size() || !is(end, Kind::close, ")") || names.back().empty()) return false;
+        end_part();
+        for (const Words& name : names)
+            metrics_.add({name, {}, numbers[static_cast<std::size_t>(&name - names.data())]});
+        at_ = end + 1;
+        return true;
+    }
+
     void on_open(const Token& token) {
+        if (token.text == "(" && words_.empty() && read_tuple()) return;
         if (token.text == "[" && !words_.empty() && is_epoch(words_.back())) {  // "Epoch [3/10]"
             ++at_;
             if (is(at_, Kind::number)) note_epoch(tokens_[at_].number);

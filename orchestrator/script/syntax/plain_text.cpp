@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
+#include <set>
 
 #include "hpo/printable.hpp"
 
@@ -35,9 +37,42 @@ constexpr Sign signs[] = {
     {0x1f000, 0x1faff, " "},
 };
 
+void append_utf8(std::uint32_t code, std::string& text) {
+    const auto append = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+    if (code < 0x80) return append(code);
+    if (code < 0x800) {
+        append(0xc0 | (code >> 6));
+    } else {
+        append(0xe0 | (code >> 12));
+        append(0x80 | ((code >> 6) & 0x3f));
+    }
+    append(0x80 | (code & 0x3f));
+}
+
+/// Returns a line of UTF-16, as Windows writes it, in UTF-8. The first byte of the line may be the second one of the
+/// newline before. Returns nothing if it is no such text: its letters, blanks and digits are in few of Unicode's rows
+/// of 256, of which one is that of ASCII.
+std::optional<std::string> from_utf16(std::string_view line) {
+    constexpr std::size_t most_rows = 3;
+    if (line.size() % 2 != 0 && line.starts_with('\0')) line.remove_prefix(1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() < 2 || line.size() % 2 != 0) return {};
+    std::set<char> rows;
+    for (std::size_t i = 0; i < line.size() && rows.size() <= most_rows; i += 2) rows.insert(line[i + 1]);
+    if (rows.size() > most_rows || !rows.contains('\0')) return {};
+    std::string text;
+    for (std::size_t i = 0; i < line.size(); i += 2) {
+        const auto low = static_cast<std::uint8_t>(line[i]), high = static_cast<std::uint8_t>(line[i + 1]);
+        append_utf8(std::uint32_t{high} << 8 | low, text);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string plain_text(std::string_view line) {
+    const auto narrow = line.find('\0') == std::string_view::npos ? std::nullopt : from_utf16(line);
+    if (narrow) line = *narrow;
     std::string text;
     text.reserve(line.size());
     // Every other byte of UTF-16 is 0 where the text is ASCII.

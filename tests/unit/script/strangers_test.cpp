@@ -344,6 +344,61 @@ TEST(Strangers, MoneyThresholdsBracketsAndDashesAreRead) {
     });
 }
 
+TEST(Strangers, ScoresBehindTheirSettingsAndInObjectsThatNameThemAreRead) {
+    const std::string json = "{\n \"name\": \"BLEU\",\n \"score\": 20.5,\n \"signature\": \"nrefs:1|case:mixed\"\n}\n";
+    expect_read({
+        {"sacreBLEU", "BLEU", "BLEU|nrefs:1|case:mixed|version:2.0.0 = 20.5 53.1/26.1 (BP = 1.000)\n", {20.5}},
+        {"its older version",
+         "BLEU",
+         "BLEU+case.mixed+numrefs.1+version.1.5.0 = 20.5 53.1/26.1 (BP = 1.000)\n",
+         {20.5}},
+        {"its JSON", "BLEU", json, {20.5}},
+        {"its JSON by the key", "score", json, {20.5}},
+        {"a score without a name", "BLEU", "{\n \"name\": \"BLEU\"\n}\n{\n \"score\": 20.5\n}\n", {}},
+    });
+}
+
+TEST(Strangers, BarsBelowALineThatAnnouncesTheEvaluationAreOfIt) {
+    const std::string paddle =
+        "Epoch 1/2\nstep 938/938 [====] - loss: 0.5 - acc: 0.5 - 5ms/step\nEval begin...\nstep 157/157 [====] - loss: "
+        "0.25 - acc: 0.75 - 4ms/step\nEval samples: 10000\n";
+    expect_read({
+        {"Paddle", "Eval_acc", paddle, {0.75}},
+        {"an evaluation that prints nothing",
+         "eval_loss",
+         "iter 10/90 loss 0.5\nEvaluating...\niter 20/90 loss 0.25\n",
+         {}},
+    });
+}
+
+TEST(Strangers, TuplesOfNamesHaveTuplesOfNumbers) {
+    expect_read({
+        {"Julia",
+         "acc",
+         "epoch = 1, (loss, acc) = (0.5, 0.75)\nepoch = 2, (loss, acc) = (0.25f0, 0.875)\n",
+         {0.75, 0.875}},
+        {"a function of two arguments", "f", "f(x, y) = (0.5, 0.75)\n", {}},
+        {"fewer numbers", "acc", "(loss, acc) = (0.5)\n", {}},
+    });
+}
+
+TEST(Strangers, LinesOfUtf16AreReadInAnyAlphabet) {
+    const auto wide = [](const std::u16string& text) {
+        std::string bytes;
+        for (const char16_t c : text) bytes += {static_cast<char>(c & 0xff), static_cast<char>(c >> 8)};
+        return bytes;
+    };
+    expect_read({
+        {"Cyrillic",
+         "\u0442\u043e\u0447\u043d\u043e\u0441\u0442\u044c",
+         wide(u"\ufeff\u0442\u043e\u0447\u043d\u043e\u0441\u0442\u044c: "
+              u"0.5\r\n\u0442\u043e\u0447\u043d\u043e\u0441\u0442"
+              u"\u044c: 0.75\r\n"),
+         {0.5, 0.75}},
+        {"ASCII", "acc", wide(u"acc: 0.5\r\nacc: 0.75\r\n"), {0.5, 0.75}},
+    });
+}
+
 TEST(Strangers, NumbersStandInFrontOfTheirNamesOrInSentencesOrBars) {
     const std::string rest = " rate, 1.25 seconds, 64 images, 10.1 hours left\n";
     expect_read({
