@@ -402,10 +402,11 @@ class FalseSsh(ClusterCase):
         self.assert_mentions(err, "stopped", "hpo stop", "waited", "mute, deaf")
         self.assertFalse((self.folder / "runs/several").exists())
 
-    def test_a_trial_keeps_its_precision_on_another_kind_of_cpu(self):
-        """`precision: auto` took bfloat16 on one host, and takes float32 on the other, as far as these hosts have kept."""
+    def two_kinds_of_cpus(self, epochs):
+        """Returns an ssh with the hosts `narrow` and `wide`, and the value of the study's trial on either alone: `precision: auto` took bfloat16 on
+        one host, and takes float32 on the other, as far as these hosts have kept."""
         def precise(name):
-            return synthetic(name=name, trials=1, epochs=1000, parallel=1).replace("batch_size: 256", "batch_size: 256, precision: auto")
+            return synthetic(name=name, trials=1, epochs=epochs, parallel=1).replace("batch_size: 256", "batch_size: 256, precision: auto")
         self.study(precise("alone"), "alone.yaml")
         kept = {host: self.folder / f"cache-{host}/hpo" for host in ("narrow", "wide")}
         def ran_with(host):
@@ -424,16 +425,21 @@ class FalseSsh(ClusterCase):
             self.hpo("run", "alone.yaml", "--fresh", environment=ran_with(host))
             values[host] = self.trials("alone")[0]["value"]
         self.assertNotEqual(values["narrow"], values["wide"])
-
         self.study(precise("several"))
-        ssh = self.ssh('XDG_CACHE_HOME=$PWD/cache-$host exec sh -c "$command"')
+        return self.ssh('XDG_CACHE_HOME=$PWD/cache-$host exec sh -c "$command"'), values
+
+    def has_checkpoint(self):
+        return list(self.folder.glob("runs/several/checkpoints/*/last.ckpt"))
+
+    def test_a_trial_keeps_its_precision_on_another_kind_of_cpu(self):
+        ssh, values = self.two_kinds_of_cpus(epochs=1000)
         for _ in range(20):  # until the trial is interrupted before its end, with a checkpoint to go on from
             shutil.rmtree(self.folder / "runs/several", ignore_errors=True)  # whose steps would be taken for those of the next try
             child = self.start("run", "study.yaml", "--on", "ssh:narrow", environment=ssh)
             wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
             child.send_signal(signal.SIGINT)
             child.communicate(timeout=60)
-            if self.trials("several")[0]["state"] != "complete" and list(self.folder.glob("runs/several/checkpoints/*/last.ckpt")):
+            if self.trials("several")[0]["state"] != "complete" and self.has_checkpoint():
                 break
         self.hpo("run", "study.yaml", "--on", "ssh:wide", environment=ssh)
         trial = self.assert_all_complete(1)[0]
@@ -441,6 +447,27 @@ class FalseSsh(ClusterCase):
         log = (self.folder / "runs/several/hpo.log").read_text()
         self.assertIn("trial 1: started again on cpu 0 on wide", log)
         self.assertRegex(log, "trial 1: resumed after [0-9]+ epochs?")
+
+    def test_a_trial_goes_over_to_another_kind_of_cpu_in_one_session_and_keeps_its_steps(self):
+        ssh, values = self.two_kinds_of_cpus(epochs=1000)
+        for _ in range(20):  # until the agent dies before the trial's end
+            shutil.rmtree(self.folder / "runs/several", ignore_errors=True)
+            child = self.start("run", "study.yaml", "--on", "ssh:narrow,wide", environment=ssh)
+            wait_for(lambda: child.poll() is not None or (any(trial["steps"] > 20 for trial in self.trials_so_far("several")) and self.has_checkpoint()))
+            begun = self.trials("several")[0]["host"]
+            for agent in agents_below(child.pid):
+                with contextlib.suppress(OSError):  # it has ended meanwhile
+                    if f"cache-{begun}\0".encode() in pathlib.Path(f"/proc/{agent}/environ").read_bytes():
+                        os.kill(agent, signal.SIGKILL)
+            out, err = child.communicate(timeout=120)
+            self.assertEqual(child.returncode, 0, out + err)
+            [trial] = self.assert_all_complete(1)
+            if trial["attempt"] > 1:
+                break
+        other = {"narrow": "wide", "wide": "narrow"}[begun]
+        self.assertEqual((trial["host"], trial["attempt"], trial["value"]), (other, 2, values[begun]))
+        [repeated] = re.findall("trial 1: resumed after ([0-9]+) epochs?", (self.folder / "runs/several/hpo.log").read_text())
+        self.assertGreater(int(repeated), 0)
 
     SCRIPT = """\
 study: several
