@@ -39,7 +39,8 @@ class OutputReader final : public LineReader {
     void read_text(const string& text, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
-        if (is_argument(text) || read_signature(text, reading)) return;
+        if (is_argument(text)) return;
+        read_signature(text, reading);
         read_field(text, reading);
         if (!holds(indent, text)) heading_.clear();
         heading_is_new_ = false;
@@ -61,16 +62,14 @@ class OutputReader final : public LineReader {
 
     /// Reads the metric of a line whose name has its settings behind it, without blanks: "BLEU|nrefs:1|case:mixed
     /// = 20.3 53.1/26.1".
-    static bool read_signature(const string& text, Reading& reading) {
+    static void read_signature(const string& text, Reading& reading) {
         constexpr string_view equals = " = ";
         const auto end = text.find(equals);
-        if (end == string::npos || text.find(' ') != end) return false;
+        if (end == string::npos || text.find(' ') != end) return;
         const string_view name = string_view(text).substr(0, std::min(text.find_first_of("|+"), end));
         const bool settings = text.find_first_of(":.", name.size()) < end && name.size() < end;
         const auto number = leading_number(string_view(text).substr(end + equals.size()));
-        if (!settings || !number || !is_metric_name(name)) return false;
-        reading.add(name, number->first);
-        return true;
+        if (settings && number && is_metric_name(name)) reading.add(name, number->first);
     }
 
     /// Reads the metric that two lines of an object in JSON name and hold: "name": "BLEU" and "score": 20.3.

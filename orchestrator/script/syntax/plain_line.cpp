@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "orchestrator/script/syntax/labelled_metrics.hpp"
+#include "orchestrator/script/syntax/metric_directions.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/token_line.hpp"
 #include "orchestrator/script/syntax/words.hpp"
@@ -138,11 +139,14 @@ class LineParser : TokenLine {
         if (token.sentence_end) end_part();
     }
 
-    /// Takes a fraction right before the separator of a number for a part of the name: "mAP 0.5: 0.61".
+    /// Takes a share right before the separator of a number for a part of the name: "mAP 0.5: 0.61".
     bool take_threshold(const Token& token) {
-        const bool threshold = token.text.find('.') != string_view::npos && !token.percent && token.gap == 1 &&
-                               is_separator(at_) && tokens_[at_].gap == 0 && value_at(at_ + 1) &&
-                               !is_bar_after(at_ + 1);
+        const auto is_fraction = [&](std::size_t at) { return tokens_[at].text.find('.') != string_view::npos; };
+        const bool threshold = is_fraction(at_ - 1) && token.number > 0 && token.number <= 1 && !token.percent &&
+                               token.gap == 1 && !is_progress(words_.back()) &&
+                               better_of(words_.back()) != Better::lower && at_ + 1 < tokens_.size() &&
+                               is_fraction(at_ + 1) && is_separator(at_) && tokens_[at_].gap == 0 &&
+                               value_at(at_ + 1) && !is_bar_after(at_ + 1);
         if (threshold) words_.push_back(token.text);
         return threshold;
     }

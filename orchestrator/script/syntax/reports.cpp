@@ -235,7 +235,7 @@ Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool agai
 void Reports::note_several(const Report& report, bool again) {
     if (again) warn_of_epoch(line_, report.line);
     const auto rises = [](const auto& now, const auto& before) { return now && before && *now > *before; };
-    const bool goes_on = rises(epoch_, counted_in_) || rises(report.count, count_) || rises(report.round, round_);
+    const bool goes_on = rises(epoch_, counted_in_) || rises(report.reached, reached_) || rises(report.round, round_);
     for (const auto& [key, text] : report.subject) {
         const auto [first, is_new] = subjects_.try_emplace(key, text, report.line);
         const bool differs = !is_new && first->second.first != text;
@@ -256,7 +256,7 @@ void Reports::warn_of_epoch(const string& line, const string& other) {
 void Reports::remember(const Report& report, bool again) {
     note_several(report, again);
     counted_in_ = epoch_;
-    count_ = report.count;
+    reached_ = report.reached;
     round_ = report.round;
     last_ = report.value;
     content_ = report.content;

@@ -17,16 +17,17 @@ namespace hpo::script {
 /// A line with the objective.
 struct Report {
     double value = 0;
-    std::string form;             ///< form_of() of the line
-    std::string line;             ///< quoted in warnings
-    std::string content;          ///< all its numbers with their names
-    std::optional<double> epoch;  ///< the one that the line or one before it names
-    bool announced = false;       ///< by the line before it, as that of the best model
-    bool names_epoch = false;     ///< true if the line itself names the epoch
-    bool numbered = false;        ///< true if a number stands before the objective
-    std::optional<double> count;  ///< the number of a step or an iteration in the line
-    std::optional<double> round;  ///< the one that the line or one before it names
-    bool running = false;         ///< an average so far, on a line with the progress of its batches
+    std::string form;               ///< form_of() of the line
+    std::string line;               ///< quoted in warnings
+    std::string content;            ///< all its numbers with their names
+    std::optional<double> epoch;    ///< the one that the line or one before it names
+    bool announced = false;         ///< by the line before it, as that of the best model
+    bool names_epoch = false;       ///< true if the line itself names the epoch
+    bool numbered = false;          ///< true if a number stands before the objective
+    std::optional<double> count;    ///< the number of a step or an iteration in the line
+    std::optional<double> reached;  ///< the last step or iteration that a line has named
+    std::optional<double> round;    ///< the one that the line or one before it names
+    bool running = false;           ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
     Subject subject{};  ///< that the value is of
 };
@@ -105,7 +106,7 @@ class Reports {
     std::set<std::string> forms_;       ///< further ones of lines that count, at most most_values
     std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
     std::string line_of_last_;
-    std::optional<double> count_, round_;                                  ///< of the last report that counted
+    std::optional<double> reached_, round_;                                ///< of the last report that counted
     std::map<std::string, std::pair<std::string, std::string>> subjects_;  ///< the first of each key, and its line
     std::set<double> values_;                                              ///< that have counted, at most most_values
     std::map<std::pair<double, double>, std::string>

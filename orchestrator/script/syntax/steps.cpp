@@ -92,6 +92,7 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     note_ambiguous(text, reading);
     subjects_.take(text, reading);
     leave_out_settings(text, reading);
+    if (const auto count = count_in(reading)) reached_ = count;
     reading.announced_best = std::exchange(best_follows_, reading.metrics.empty() && announces_best(text));
     if (reading.metrics.empty())
         evaluates_best_ = evaluates_best_ || (given_ + reported_ > 0 && evaluates_best(text));
@@ -135,6 +136,7 @@ void StepReader::take_reading(const Reading& reading) {
                         .names_epoch = reading.epoch.has_value(),
                         .numbered = before.find_first_of("0123456789") != string_view::npos,
                         .count = count_in(reading),
+                        .reached = reached_,
                         .round = subjects_.round(),
                         .running = reading.running,
                         .progress = reading.progress,

@@ -110,6 +110,7 @@ class StepReader {
     Metrics open_;                           ///< of the step that has begun
     std::int64_t reported_ = 0;              ///< reports of the objective in it
     std::optional<double> epoch_;            ///< the last one that was printed
+    std::optional<double> reached_;          ///< the last step or iteration that was printed
     Subjects subjects_;                      ///< of the lines so far
     bool best_follows_ = false;              ///< true if the line before announced the best result
     bool evaluates_best_ = false;            ///< true if a line said that the best model is evaluated, until it is

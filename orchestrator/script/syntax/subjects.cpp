@@ -29,14 +29,10 @@ struct Repetition {
     bool averaged = true;  ///< their mean is a result
 };
 /// Words whose number tells results apart that are not steps of one training.
-constexpr Repetition repetitions[] = {{"fold", "folds"},
-                                      {"seed", "seeds"},
-                                      {"run", "runs"},
-                                      {"task", "tasks"},
-                                      {"class", "classes"},
-                                      {"threshold", "thresholds"},
-                                      {"trial", "trials", false},
-                                      {"configuration", "configurations", false}};
+constexpr Repetition repetitions[] = {
+    {"fold", "folds"},     {"seed", "seeds"},          {"run", "runs"},
+    {"task", "tasks"},     {"class", "classes"},       {"threshold", "thresholds"},
+    {"repeat", "repeats"}, {"trial", "trials", false}, {"configuration", "configurations", false}};
 /// Words whose number counts rounds, in each of which a script may train from its first epoch on.
 constexpr string_view outer_counters[] = {"round", "episode", "cycle", "generation"};
 /// Fields whose text names a model or data.
