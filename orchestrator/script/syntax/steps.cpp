@@ -108,9 +108,8 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
 
 /// Removes the settings that a script shows, and variables of its environment that are hpo's: they are no metrics.
 void StepReader::leave_out_settings(string_view text, Reading& reading) {
-    const bool needed = std::any_of(reading.metrics.begin(), reading.metrics.end(),
-                                    [&](const NamedNumber& one) { return fits_needed(one); });
-    if (!needed && shows_settings(text, reading)) {
+    const auto fits = [&](const NamedNumber& one) { return fits_needed(one); };
+    if (shows_settings(text, reading) && std::none_of(reading.metrics.begin(), reading.metrics.end(), fits)) {
         reading.metrics.clear();
         reading.epoch.reset();  // the number of epochs
     }

@@ -148,10 +148,10 @@ void WantedMetrics::note_twin(const Wanted& wanted, const NamedNumber& metric, i
 void WantedMetrics::note_scale(Wanted& wanted, const NamedNumber& metric, const Reading& reading) {
     constexpr double percent = 100, least = 0.2, most_times = 2;
     const std::optional<double> before = std::exchange(wanted.last, metric.number);
-    if (!before || better_of(wanted.name) != Better::higher) return;
+    if (!before || *before < least || *before > 1 || metric.number <= 1 || metric.number > percent) return;
     const double fraction = metric.number / percent;
-    if (*before >= least && *before <= 1 && metric.number > 1 && fraction <= 1 && fraction < *before * most_times &&
-        fraction > *before / most_times)
+    const bool as_much = fraction < *before * most_times && fraction > *before / most_times;
+    if (as_much && better_of(wanted.name) == Better::higher)
         warn("'" + wanted.name + "' seems to change from a fraction to a percentage: " + quoted(reading) +
              "; print one of them");
 }
