@@ -9,8 +9,11 @@
 namespace hpo {
 
 /// Returns the seconds of a trial's training so far, or nothing if its worker did not measure them. A script that is
-/// run as it is may report before its work is done: its only attempt counts up to its end.
+/// run as it is may report before its work is done: its only attempt counts up to its end. So do the attempts of a
+/// trial that has failed without a report, such as one that hung.
 inline std::optional<double> training_seconds(const TrialRecord& trial) {
+    if (trial.state == TrialState::failed && trial.curve.empty() && trial.started_at > 0)
+        return std::max(0.0, trial.ended_at - trial.started_at);
     if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
     const Report& last = trial.curve.back();
     const bool measures_itself = last.iteration.has_value();

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "hpo/random.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
@@ -89,7 +88,7 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
     Json attributes{{"trial", trial.number},
                     {"state", to_text(trial.state)},
                     {"steps", trial.steps()},
-                    {"seed", trial_seed(study.seed, static_cast<std::uint64_t>(trial.number))},
+                    {"seed", given_seed(study, trial)},
                     {"attempt", trial.attempt}};
     if (trial.best_step > 0) attributes["best_step"] = trial.best_step;
     if (trial.repeat_of != 0) attributes["repeat_of"] = trial.repeat_of;

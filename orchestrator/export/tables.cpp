@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "hpo/random.hpp"
 #include "orchestrator/export/registry.hpp"
 #include "orchestrator/output/trial_json.hpp"
 
@@ -87,7 +86,7 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
         for (const std::string& name : closing) add_of(row, trial.closing, name);
         row.add(trial.rule);
         row.add(trial.reason);
-        row.add(std::to_string(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number))));
+        row.add(std::to_string(given_seed(study, trial)));
         row.add(utc_text(trial.started_at));
         row.add(utc_text(trial.ended_at));
         row.add(trial.allocation->device);

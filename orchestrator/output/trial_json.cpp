@@ -8,6 +8,7 @@
 
 #include "hpo/random.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/script/trial_values.hpp"
 
 namespace hpo {
 
@@ -69,6 +70,7 @@ std::string offset_text(double time, long offset) {
 
 Json trial_json(const TrialRecord& trial) {
     const Report* counts = counting_report(trial);
+    const bool runs = trial.state == TrialState::running;  // a reason is that of an earlier attempt or of a pause
     Json json{
         {"trial", trial.number},
         {"state", to_text(trial.state)},
@@ -85,8 +87,8 @@ Json trial_json(const TrialRecord& trial) {
         {"reserved", memory(trial.allocation->footprint)},
         {"peak", memory(trial.peak)},
         {"micro_batches", trial.allocation->micro_batches > 0 ? Json(trial.allocation->micro_batches) : Json(nullptr)},
-        {"rule", text_or_null(trial.rule)},
-        {"reason", text_or_null(trial.reason)},
+        {"rule", text_or_null(runs ? "" : trial.rule)},
+        {"reason", text_or_null(runs ? "" : trial.reason)},
         {"failures", trial.failures},
         {"queued", text_or_null(utc_text(trial.queued_at))},
         {"started", text_or_null(utc_text(trial.started_at))},
@@ -103,9 +105,16 @@ void add_seeds(Json& json, const TrialRecord& trial) {
     json["seeds"] = trial.seeds.size();
 }
 
+std::uint64_t given_seed(const Study& study, const TrialRecord& trial) {
+    if (const auto searched = trial.params.find("seed"); searched != trial.params.end())
+        if (const auto* seed = std::get_if<std::int64_t>(&searched->second)) return static_cast<std::uint64_t>(*seed);
+    const std::uint64_t seed = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
+    return study.script() ? seed % script::seeds : seed;
+}
+
 Json whole_trial_json(const Study& study, const TrialRecord& trial) {
     Json json = trial_json(trial);
-    json["seed"] = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
+    json["seed"] = given_seed(study, trial);
     Json& curve = json["curve"] = Json::array();
     for (const Report& report : trial.curve) curve.push_back(Json(wire::described(report)));
     return json;

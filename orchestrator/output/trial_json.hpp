@@ -1,6 +1,7 @@
 // Converts a trial to JSON, for --json of ls, run and top and for the export to JSON Lines.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -20,6 +21,9 @@ nlohmann::ordered_json trial_json(const TrialRecord& trial);
 /// Adds "repeat_of" to a trial that trains another one's configuration, and "mean", "deviation" and "seeds" to one
 /// whose configuration was trained with several seeds.
 void add_seeds(nlohmann::ordered_json& json, const TrialRecord& trial);
+
+/// Returns the seed that the trial's worker gives to its code: to scripts the lowest 31 bits, as {seed}.
+std::uint64_t given_seed(const Study& study, const TrialRecord& trial);
 
 /// Returns trial_json() with "seed" and with "curve", which has every step in the protocol's form.
 nlohmann::ordered_json whole_trial_json(const Study& study, const TrialRecord& trial);

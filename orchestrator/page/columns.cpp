@@ -137,6 +137,7 @@ Json trial_columns(const Study& study, const StudyRecord& record) {
         {"communication", table.numbers([](const TrialRecord& trial) { return view::communication_of(trial); })},
         {"rule", table.texts([](const TrialRecord& trial) { return trial.rule; })},
         {"reason", table.texts([](const TrialRecord& trial) {
+             if (trial.state == TrialState::running) return std::string();
              return trial.reason.substr(0, std::min(trial.reason.find('\n'), longest_reason));
          })},
         {"params", std::move(params)},

@@ -210,7 +210,8 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
                    .add(" of " + study.name + "  ")
                    .add(to_text(trial.state), state_style(trial.state))
                    .add(tries(trial) > 1 ? ", attempt " + std::to_string(tries(trial)) : ""));
-    add_lines(canvas, "reason", trial.rule.empty() ? trial.reason : trial.rule + ": " + trial.reason, screen);
+    add_lines(canvas, trial.state == TrialState::running ? "last attempt" : "reason",
+              trial.rule.empty() ? trial.reason : trial.rule + ": " + trial.reason, screen);
     add_fact(canvas, screen, "tags", files.tags);
     add_lines(canvas, "notes", files.notes, screen);
     if (trial.value)

@@ -45,7 +45,7 @@ std::string TrialLines::standing(const TrialRecord& trial, const StudyRecord& re
         return "another seed for trial " + std::to_string(first.number) +
                (seeds.empty() ? "" : ", which now has " + short_number(*first.value) + ", " + seeds);
     }
-    if (!best) return {};
+    if (!best || trial.state == TrialState::failed) return {};
     if (best->number == trial.number) return "best so far";
     return "best " + short_number(*best->value) + " (" + std::to_string(best->number) + ")";
 }

@@ -29,8 +29,11 @@ std::string seeds_cell(const TrialRecord& trial) {
     return trial.repeat_of != 0 ? "of trial " + std::to_string(trial.repeat_of) : seeds_text(trial);
 }
 
+/// A running trial has no reason: the one in its record is that of an earlier attempt or of a pause.
 std::string reason_cell(const TrialRecord& trial, const Objective& objective) {
-    std::string reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
+    std::string reason;
+    if (trial.state != TrialState::running)
+        reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
     if (const std::string broken = broken_text(trial, objective); !broken.empty())
         reason += (reason.empty() ? "breaks a constraint: " : "; breaks a constraint: ") + broken;
     return reason;

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hpo/random.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "support.hpp"
 #include "tests/support/time_zone.hpp"
 
@@ -46,9 +48,18 @@ TEST(Csv, HasARowPerTrialAndAnEmptyCellForAnAbsentValue) {
         ElementsAre("trial,state,value,best_step,steps,attempt,params.optimizer,params.momentum,values.loss,"
                     "values.val_loss,closing.test_acc,rule,reason,seed,started,ended,device,peak_host_bytes,peak_"
                     "device_bytes\r\n",
-                    "1,complete,0.25,2,3,1,adamw,,0.5,0.25,0.875,,its end,1570786285010682,2027-01-15T08:00:01.250Z,"
+                    "1,complete,0.25,2,3,1,adamw,,0.5,0.25,0.875,,its end,780746490,2027-01-15T08:00:01.250Z,"
                     "2027-01-15T08:00:11.250Z,,,\r\n",
-                    "2,queued,,,0,1,\"sgd, slow \"\"one\"\"\",0.1,,,,,,1904990373728484,,,,,\r\n"));
+                    "2,queued,,,0,1,\"sgd, slow \"\"one\"\"\",0.1,,,,,,579260644,,,,,\r\n"));
+}
+
+TEST(Csv, HasTheSeedThatTheScriptIsGiven) {
+    const Study study = small_study();
+    ASSERT_TRUE(study.script());
+    TrialRecord trial = small_trial(1, TrialState::complete, {0.5});
+    EXPECT_EQ(given_seed(study, trial), trial_seed(study.seed, 1) % (1U << 31)) << "31 bits, as {seed}";
+    trial.params["seed"] = std::int64_t{7};
+    EXPECT_EQ(given_seed(study, trial), 7U) << "it is searched";
 }
 
 TEST(Csv, WritesNanAndInfinityAsText) {

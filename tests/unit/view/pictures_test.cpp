@@ -8,10 +8,12 @@
 #include "hpo/text.hpp"
 #include "hpo/training_seconds.hpp"
 #include "orchestrator/simulation/pace.hpp"
+#include "orchestrator/view/detail.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/top.hpp"
+#include "orchestrator/view/trial_list.hpp"
 #include "tests/support/mentions.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/sample_study.hpp"
@@ -544,6 +546,29 @@ TEST(TrainingSeconds, OfAScriptThatReportsAtOnceLastToItsEnd) {
     trial.attempt = 1;
     trial.curve.back().iteration = 10;
     EXPECT_EQ(training_seconds(trial), 0.006) << "its worker measures its training";
+    trial.curve.clear();
+    EXPECT_FALSE(training_seconds(trial));
+    trial.state = TrialState::failed;
+    trial.attempt = 3;
+    EXPECT_EQ(training_seconds(trial), 60) << "its attempts hung before their first report";
+}
+
+TEST(Trials, ThatRunAgainHaveNoReasonInTheList) {
+    auto record = sample_record(16);
+    TrialRecord& trial = record.trial(14);
+    ASSERT_EQ(trial.state, TrialState::running);
+    trial.reason = "the worker hung";
+    trial.rule = "halving";
+    EXPECT_THAT(draw_trial_list(sample_study(), record, {}, {200, 80, false, true}), Not(HasSubstr("hung")));
+    EXPECT_THAT(draw_trial(sample_study(), trial, {}, {200, 80, false, true}), Mentions("attempt", "hung"));
+}
+
+TEST(Report, OfAFailedSessionHasNoRunningTrials) {
+    ReportFacts facts;
+    facts.failed = true;
+    const std::string report =
+        draw_report(sample_study(), sample_record(16), {1, 1, false}, facts, {80, 24, false, true});
+    EXPECT_THAT(report, ::testing::AllOf(HasSubstr("unfinished"), Not(HasSubstr("running"))));
 }
 
 TEST(Terminal, BytesAreDecodedIntoKeysOneByOne) {

@@ -76,6 +76,13 @@ TEST_F(Lines, OfFailuresHaveTheFirstLineOfTheReason) {
               "trial 2 is queued again: the session ended");
 }
 
+TEST_F(Lines, OfFailuresDoNotNameABestThatMayFailAsWell) {
+    trains(1, 2, 0.2);
+    trains(2, 2, 0.1);
+    EXPECT_THAT(happens(event::Finished{1, 1, TrialState::failed, "", "exit status 1"}),
+                ::testing::AllOf(Mentions("failed", "exit status 1"), ::testing::Not(HasSubstr("best"))));
+}
+
 TEST_F(Lines, SayWhichTrialsRunAfterALongSilence) {
     trains(1, 20, 0.2);
     happens(event::Finished{1, 1, TrialState::complete, "", ""});
