@@ -71,6 +71,7 @@ std::string end_report(const Study& study, const StudyFolder& folder, RunOutcome
     const bool failed = outcome.end == Engine::End::failed;
     view::ReportFacts facts{folder.path.string(), failed ? "the search failed" : outcome.reason,
                             can_resume(study, outcome), resume};
+    facts.failed = failed;
     if (!outcome.signal && !outcome.folder_lost) {
         StudySnapshot snapshot{folder, study, std::move(outcome.record), std::nullopt, std::move(outcome.store)};
         facts.insights = insights_of(snapshot);

@@ -239,7 +239,10 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     canvas.add(head_line(study, record, moment));
     // Only the first line of the reason is shown. Lines of a log may follow, which were printed when it happened.
     const std::string reason = printable(facts.end_reason.substr(0, facts.end_reason.find('\n')));
-    canvas.add("  " + reason + (reason.empty() ? "" : ": ") + states_text(record));
+    std::string states = states_text(record);
+    if (facts.failed && states.find(" running") != std::string::npos)
+        states.replace(states.find(" running"), std::string(" running").size(), " unfinished");
+    canvas.add("  " + reason + (reason.empty() ? "" : ": ") + states);
 
     // Trials that break constraints are shown only where no trial keeps them.
     const auto front = front_of(record, study.objective);

@@ -15,6 +15,7 @@ struct ReportFacts {
     bool may_continue = false;               ///< true if `hpo run` would resume the study
     std::string source;                      ///< arguments of the `hpo run` that resumes it
     std::vector<std::string> insights = {};  ///< findings about the parameters, one per line
+    bool failed = false;                     ///< the session failed, so that trials which it started have no end
 };
 
 /// Returns the best value, the five best trials with their parameters, findings, the savings of stopping, the next

@@ -391,9 +391,11 @@ class Storage(Case):
             resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 
         child = self.start("run", study, preexec_fn=small_files)
-        _, error = child.communicate(timeout=120)
+        out, error = child.communicate(timeout=120)
         self.assertEqual(child.returncode, 1, error)
         self.assertRegex(error, "(?i)(full|disk|I/O|cannot be written)")
+        self.assertNotIn(" in 0 ms", out)
+        self.assertNotIn(" running", out)
         self.assert_nobody_left()
         self.assert_sound("fake")
         before = finished(self.trials("fake"))
