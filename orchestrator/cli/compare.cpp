@@ -127,9 +127,15 @@ CommandAction compare(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("WHICH", arguments->which, "At least two: STUDY/NUMBER, or a study, whose best trial is compared")
         ->required()
-        ->expected(2, 64);
+        ->expected(1, 64);
     app.add_flag("--json", arguments->json, "One JSON object for programs");
     return [arguments] {
+        if (arguments->which.size() < 2) {
+            const std::string one = arguments->which.front(), study = one.substr(0, one.find('/'));
+            throw Fatal("hpo compare takes at least two: " + one + " and another trial of it, as in hpo compare " +
+                            one + ' ' + study + "/2 (hpo ls " + study + " lists them), or another study",
+                        2);
+        }
         std::vector<Compared> all;
         for (const std::string& one : arguments->which) all.push_back(read(one));
         print(arguments->json ? json(all) : text(all));

@@ -50,10 +50,27 @@ init::FirstStudy for_script(const std::string& path) {
     return or_fail(init::study_for_script(path, python));
 }
 
+/// Refuses scripts in other languages than Python, whose flags are not read.
+void refuse_other_language(const std::string& path) {
+    constexpr std::pair<std::string_view, std::string_view> programs[] = {
+        {".sh", "sh"},    {".bash", "bash"}, {".zsh", "zsh"}, {".r", "Rscript"}, {".R", "Rscript"},
+        {".jl", "julia"}, {".pl", "perl"},   {".rb", "ruby"}, {".js", "node"},   {".lua", "lua"}};
+    const std::string ending = fs::path(path).extension();
+    for (const auto& [known, program] : programs)
+        if (ending == known)
+            throw Fatal(path +
+                        ": hpo init reads data and Python scripts; write the study of this script by hand, with "
+                        "worker: {command: [" +
+                        std::string(program) + ", " + path +
+                        ", \"--lr={lr}\"]} and lr "
+                        "in its space (docs/scripts.md)");
+}
+
 init::FirstStudy for_data(const InitArguments& arguments) {
     std::error_code failed;
     const bool is_folder = fs::is_directory(arguments.data, failed);
     std::string format = arguments.format.empty() ? init::format_of(arguments.data, is_folder) : arguments.format;
+    if (format.empty() || format == "script") refuse_other_language(arguments.data);
     if (format.empty())
         throw Fatal(arguments.data +
                     ": unknown format; give --format csv, parquet, series, npy, images, idx, text or "

@@ -37,6 +37,7 @@ struct MonitorArguments {
 };
 
 constexpr double longest_time = 366.0 * 86400;
+constexpr double shortest_interval = 0.1;  // seconds
 
 MonitorResult sample_machine(const MonitorArguments& arguments, double longest) {
     LiveSamples live(arguments.json || !arguments.command.empty());
@@ -63,9 +64,16 @@ int monitor_command(const MonitorArguments& arguments) {
     if (arguments.json) {
         print(monitor_json(result).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
     } else {
-        std::string text = view::draw_summary(result.summary, view::screen_of_stdout());
-        text += "\n" + duration_text(result.seconds) + ":\n";
-        for (const std::string& sentence : result.verdict) text += "  " + printable(sentence) + '\n';
+        std::string text;
+        if (result.summary.empty()) {
+            text = "no sample was taken in " + duration_text(result.seconds) + ": the first comes after " +
+                   duration_text(arguments.interval) +
+                   (arguments.interval > shortest_interval ? ", with --interval 0.1 after 100 ms" : "") + '\n';
+        } else {
+            text = view::draw_summary(result.summary, view::screen_of_stdout());
+            text += "\n" + duration_text(result.seconds) + ":\n";
+            for (const std::string& sentence : result.verdict) text += "  " + printable(sentence) + '\n';
+        }
         if (!result.problem.empty()) text += "  GPUs were not sampled: " + printable(result.problem) + '\n';
         // As with time(1), standard output belongs to the program.
         if (arguments.command.empty())
@@ -84,7 +92,7 @@ CommandAction monitor(CLI::App& app) {
     const auto time = app.add_option("--for", arguments->time,
                                      "How long, as 90s, 5m or 2h; default: until Ctrl-C or the program's end");
     app.add_option("--interval", arguments->interval, "Seconds between two samples")
-        ->check(CLI::Range(0.1, 3600.0))
+        ->check(CLI::Range(shortest_interval, 3600.0))
         ->capture_default_str();
     const auto csv = app.add_option("--csv", arguments->csv, "Write each value to this new file");
     app.add_flag("--json", arguments->json, "One JSON object at the end, and nothing else");

@@ -1,9 +1,12 @@
 #include "orchestrator/engine/code_state.hpp"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "orchestrator/engine/worker_output.hpp"
+#include "orchestrator/script/home.hpp"
 
 namespace hpo {
 
@@ -26,6 +29,19 @@ CodeState code_state(const Study& study) {
     code.changed = changed.status == 0 ? changed.text : "(git status was too slow or failed)";
     code.changed = first_lines(std::move(code.changed), most_changed);
     return code;
+}
+
+std::vector<std::string> files_changed_after(const Study& study, double time) {
+    std::vector<std::string> changed;
+    const ScriptWorker* script = study.script();
+    if (script == nullptr) return changed;
+    const std::filesystem::path home = script::home_of(*script);
+    for (const std::string& argument : script->command) {
+        struct stat info {};
+        if (::stat((home / argument).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+        if (static_cast<double>(info.st_mtime) > time) changed.push_back(argument);
+    }
+    return changed;
 }
 
 std::string first_lines(std::string text, std::size_t most) {

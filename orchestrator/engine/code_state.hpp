@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
@@ -12,6 +13,10 @@ namespace hpo {
 /// Returns the state of the folder in which the study's trials run, as it is now. Asking takes some milliseconds, and
 /// seconds at most: of a folder that is too large for that, no changed files are known.
 CodeState code_state(const Study& study);
+
+/// Returns the files among the arguments of the script's command that were changed after `time`, in seconds since the
+/// epoch.
+std::vector<std::string> files_changed_after(const Study& study, double time);
 
 /// Returns the text if it has at most `most` bytes; else its whole lines within these, and the line "(more)".
 std::string first_lines(std::string text, std::size_t most);

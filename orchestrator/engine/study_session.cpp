@@ -170,6 +170,7 @@ void StudySession::begin() {
     ledger_.session_started(session);
     if (!site_.fewer_than_asked.empty()) tell({Notice::Level::warning, 0, site_.fewer_than_asked});
     log_->info("sampler {}", ledger_.proposer().about());
+    tell_changed_files();
     keeper_.begin();
     engine_.emplace(parts(), workers);
 
@@ -180,6 +181,17 @@ void StudySession::begin() {
     ticker_.start();
     drawer_.start();
     end_round();
+}
+
+/// Says that trials of earlier sessions ran another version of the script.
+void StudySession::tell_changed_files() {
+    double last = 0;
+    for (const TrialRecord& trial : ledger_.record().trials) last = std::max(last, trial.started_at);
+    if (last == 0) return;
+    for (const std::string& file : files_changed_after(study_, last))
+        tell({Notice::Level::news, 0,
+              file + " has changed since the last trial began: earlier trials ran another version of it (--fresh "
+                     "begins anew)"});
 }
 
 void StudySession::follow_ledger() {
@@ -283,7 +295,7 @@ RunOutcome StudySession::end() {
     outcome.concurrency = finding_lines(findings);
     for (const std::string& line : outcome.concurrency) log_->info("trials at once: {}", line);
     if (const auto kept = keep_findings(study_, *machine_, findings); !kept) log_->warn("{}", kept.error().message);
-    store_the_end(outcome);
+    const bool stored = store_the_end(outcome);
     if (const auto settled = settle(); !settled && outcome.end != Engine::End::failed) {
         outcome.end = Engine::End::failed;
         outcome.reason = settled.error().message;
@@ -291,17 +303,20 @@ RunOutcome StudySession::end() {
     outcome.lock_given_up = lock_given_up;
     observer_.draw(observer_.picture(view()));
     outcome.record = std::move(ledger_).stored_record();
-    outcome.seconds = outcome.record.seconds;
+    outcome.seconds = stored ? outcome.record.seconds : engine_->seconds();
     log_->info("session ended: {}", outcome.reason);
     return outcome;
 }
 
-void StudySession::store_the_end(const RunOutcome& outcome) {
+/// Returns false if the database cannot be written, so that the record lacks this session's time.
+bool StudySession::store_the_end(const RunOutcome& outcome) {
     try {
         ledger_.add_telemetry(telemetry_->finish(clock_.now(), time_of_day()));
         ledger_.session_ended({outcome.session, outcome.reason, outcome.end});
+        return true;
     } catch (const StoreFailed& failed) {
         log_->error("the end of the session was not stored: {}", failed.what());
+        return false;
     }
 }
 

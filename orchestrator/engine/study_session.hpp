@@ -49,6 +49,7 @@ class StudySession {
     Result<void> keep_stored_study();
     [[nodiscard]] std::optional<RunOutcome> wait_for_hosts();
     void begin();
+    void tell_changed_files();
     void follow_ledger();
 
     // The loop.
@@ -61,7 +62,7 @@ class StudySession {
 
     void leave_behind();
     RunOutcome end();
-    void store_the_end(const RunOutcome& outcome);
+    bool store_the_end(const RunOutcome& outcome);
 
     // Answers to the engine and to clients.
     EngineParts parts();

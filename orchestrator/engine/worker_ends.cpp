@@ -30,9 +30,12 @@ std::optional<int> signal_below(const execution::Exited& exited) {
 void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
     End end{.worker = uses_.pool.remove(index), .exited = exited};
     end.cause = end.worker.kill_reason.empty() ? exited.cause : end.worker.kill_reason;
+    // The adapter of a script ends as its command did.
+    const bool is_command = end.worker.greeted && script::has_adapter(uses_.context.parts.study);
+    const std::string who = is_command ? "the command" : "the worker";
     end.how = !end.cause.empty() ? end.cause
-              : exited.signal    ? "the worker died of " + signal_name(exited.signal)
-                                 : "the worker exited with status " + std::to_string(exited.code);
+              : exited.signal    ? who + " died of " + signal_name(exited.signal)
+                                 : who + " exited with status " + std::to_string(exited.code);
     const std::optional<int> signal = exited.signal ? exited.signal : signal_below(exited);
     if (end.cause.empty() && !exited.signal && signal)
         end.how += ", as if one of its processes had died of " + signal_name(*signal);

@@ -394,7 +394,8 @@ class Adapter {
     void conclude_without_objective(const string& error) {
         if (!task_.reads_metrics && !client_.used())
             return finish(Outcome::failed, (error.empty() ? "" : error + "; ") + script::needs_client);
-        const script::ReadInstead instead = metrics_.read_instead();
+        script::ReadInstead instead = metrics_.read_instead();
+        instead.silent = command_.tail().empty();
         if (client_.used() && error.empty() && !instead.anything()) return finish(Outcome::complete);
         using script::MetricsFrom;
         const auto from = task_.file == script::shim_reports ? MetricsFrom::shim

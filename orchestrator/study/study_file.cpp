@@ -199,6 +199,11 @@ class StudyReader {
             return diagnostics_.error(node->location,
                                       "'constraints' must be a list such as [{metric: params, max: 1e6}]");
         for (const Node& item : node->items) {
+            if (item.kind != Node::Kind::map) {
+                diagnostics_.error(item.location,
+                                   "'constraints' must be a list of maps, such as [{metric: params, max: 400}]");
+                continue;
+            }
             Fields fields(diagnostics_, &item, "constraints");
             if (fields.node() == nullptr) continue;
             const Node* metric = fields.require("metric", "a metric that trials report");

@@ -39,6 +39,7 @@ class Compare(Case):
     def test_one_trial_or_an_unknown_one_is_refused(self):
         self.hpo("run", self.study(STUDY.format(name="one", seed=1, more=":")))
         self.hpo("compare", "one", status=2)
+        self.assert_mentions(self.error, "two", "hpo compare one one/2", "hpo ls one")
         self.hpo("compare", "one/1", "one/9", status=1)
         self.assertIn("9", self.error)
         self.hpo("compare", "one/1", "other", status=1)

@@ -63,6 +63,13 @@ class Init(Case):
         best = max(trial["value"] for trial in self.trials("people") if trial["value"] is not None)
         self.assertGreater(best, 0.9)
 
+    def test_of_a_script_in_another_language_it_says_how_its_study_is_written(self):
+        (self.folder / "x.sh").write_text("echo loss=$1\n")
+        for more in ((), ("--format", "script")):
+            self.hpo("init", "x.sh", *more, status=1)
+            self.assert_mentions(self.error, "x.sh", "Python", 'worker: {command: [sh, x.sh, "--lr={lr}"]}')
+            self.assertFalse((self.folder / "study.yaml").exists())
+
     def test_an_existing_file_is_kept(self):
         self.table()
         (self.folder / "study.yaml").write_text("mine")

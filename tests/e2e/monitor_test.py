@@ -59,6 +59,11 @@ class Monitor(Case):
         self.assertIn("load.csv: File exists", self.error)
         self.assertEqual((self.folder / "load.csv").read_bytes(), before)
 
+    def test_of_a_program_that_ends_before_the_first_sample_it_says_so(self):
+        self.hpo("monitor", "--", "sh", "-c", "exit 3", status=3)
+        self.assert_mentions(self.error, "no sample", "--interval 0.1")
+        self.assertNotIn("AVERAGE", self.error)
+
     def test_a_program_keeps_its_output_and_its_status_and_its_cores_are_measured(self):
         script = "import time\nend = time.monotonic() + 2.5\nwhile time.monotonic() < end: pass\nprint('trained')\nraise SystemExit(7)"
         out = self.monitor("--interval", "0.1", "--", "/usr/bin/python3", "-c", script, status=7)

@@ -5,6 +5,7 @@ import re
 import shlex
 import signal
 import struct
+import time
 import unittest
 from pathlib import Path
 
@@ -101,6 +102,19 @@ class Study(Case):
         self.assertEqual(len(trials), 24)
         self.assertGreater(max(t["params"]["lr"] for t in trials[6:]), 0.1)
         self.assertIn("stopped", {t["state"] for t in trials[6:]})
+
+    def test_a_script_that_has_changed_since_the_last_trial_is_named(self):
+        script = self.folder / "script.py"
+        script.write_text("print('loss', 1)")
+        text = ("study: small\nworker: {command: [python3, script.py, '{x}']}\nobjective: {metric: loss, direction: minimize}\n"
+                "space: {x: {type: float, low: 0, high: 1}}\nbudget: {trials: 1}\nresources: {trial: {memory: 64MiB}}\n")
+        self.hpo("run", self.study(text))
+        self.hpo("run", self.study(text), "--trials", 2)
+        self.assertEqual(self.error, "")
+        os.utime(script, (time.time() + 5, time.time() + 5))
+        self.hpo("run", self.study(text), "--trials", 3)
+        self.assert_mentions(self.error, "script.py", "changed", "--fresh")
+        self.assertEqual(len(self.trials("small")), 3)
 
     def test_settings_that_no_trial_of_a_complete_study_ran_with_are_not_stored(self):
         script = "for epoch in 1, 2, 3: print('epoch', epoch, 'loss', 4 - epoch)"

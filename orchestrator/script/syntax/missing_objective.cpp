@@ -7,6 +7,11 @@ namespace hpo::script {
 
 std::string missing_objective(const std::string& objective, MetricsFrom from, const std::string& file,
                               const ReadInstead& instead) {
+    const bool reads_output = from == MetricsFrom::output || from == MetricsFrom::output_of_rank_0;
+    if (reads_output && instead.silent && !instead.anything())
+        return printable(std::string(from == MetricsFrom::output ? "the command" : "rank 0, whose output is read,") +
+                         " ended and has printed nothing: print '" + objective + "', as in '" + objective +
+                         "=0.5', or name the file that has it by worker: {metrics: {file: \"{folder}/FILE\"}}");
     std::string text = "the command ended and '" + objective + "' was never ";
     switch (from) {
         case MetricsFrom::output:
@@ -27,7 +32,7 @@ std::string missing_objective(const std::string& objective, MetricsFrom from, co
     if (!meant.empty()) text += " Set it as objective.metric, or print '" + objective + "'";
     if (!instead.problem.empty()) return printable(text + "; " + instead.problem);
     if (meant.empty() && !instead.nearest.empty()) text += "; the nearest line: " + instead.nearest;
-    if (meant.empty() && (from == MetricsFrom::output || from == MetricsFrom::output_of_rank_0))
+    if (meant.empty() && reads_output)
         text += "; describe how it is printed by worker: {metrics: {stdout: [\"...(?<" + objective +
                 ">{number})\"]}}, or correct objective.metric";
     return printable(text);

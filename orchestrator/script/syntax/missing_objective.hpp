@@ -12,6 +12,7 @@ struct ReadInstead {
     Metrics metrics;
     std::string problem;  ///< why a file was not read, or a pattern did not match; quotes where, and names the cure
     std::string nearest;  ///< the line that most resembles a report of the objective
+    bool silent = false;  ///< the command has printed nothing at all
 
     /// Returns true if the script has reported something, so that the study looks for the wrong thing.
     [[nodiscard]] bool anything() const { return !metrics.empty() || !problem.empty() || !nearest.empty(); }

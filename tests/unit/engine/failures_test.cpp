@@ -51,6 +51,21 @@ TEST_F(Failures, ATrialIsNotChargedWithTheLossOfItsHost) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("its host, a, was lost"));
 }
 
+TEST_F(Failures, ASignalThatEndedTheCommandOfAnAdapterIsSaidOfTheCommand) {
+    Study study = study_of(1, 2);
+    for (const bool adapted : {false, true}) {
+        if (adapted) std::get<ScriptWorker>(study.worker).metrics.emplace();
+        MemoryStore own;
+        Played play(study, own, 1);
+        play.ready(0);
+        play.asked(0);
+        execution::Exited exited;
+        exited.signal = SIGSEGV;
+        play.on(0, exited);
+        EXPECT_THAT(play.trial(1).reason, Mentions(adapted ? "command" : "worker", "SIGSEGV"));
+    }
+}
+
 TEST_F(Failures, AHostThatIsLostBeforeHelloIsNoFailedLaunch) {
     Played play(study_of(1, 2), store, 1);
     for (int i = 0; i < 5; ++i) play.on(0, lost_with_host());

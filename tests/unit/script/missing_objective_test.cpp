@@ -28,6 +28,15 @@ TEST(MissingObjective, WithoutASimilarNameTheNearestLineAndThePatternAreTheCure)
     EXPECT_THAT(missing_objective("val_loss", MetricsFrom::shim, "", {}), HasSubstr("worker.shim"));
 }
 
+TEST(MissingObjective, OfACommandThatPrintedNothingSaysSoAndAsksForNoPattern) {
+    ReadInstead nothing;
+    nothing.silent = true;
+    for (const auto from : {MetricsFrom::output, MetricsFrom::output_of_rank_0})
+        EXPECT_THAT(missing_objective("loss", from, "", nothing),
+                    AllOf(Mentions("nothing", "'loss'", "file"), Not(HasSubstr("{number}"))));
+    EXPECT_THAT(missing_objective("loss", MetricsFrom::file, "/a/b.csv", nothing), Mentions("never", "/a/b.csv"));
+}
+
 TEST(NearestMetric, AbbreviationsAndLongerNamesAreMeantAndNeverAnotherSplit) {
     const Metrics metrics{{"epoch", 0}, {"loss", 0}, {"val_acc", 0}, {"test/f1", 0}};
     EXPECT_EQ(nearest_metric("val_accuracy", metrics), "val_acc");

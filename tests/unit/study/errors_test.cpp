@@ -250,6 +250,8 @@ INSTANTIATE_TEST_SUITE_P(
             "quotes)"},
         Mistake{"seed: 99999999999999999999999",
                 "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found 99999999999999999999999"},
+        Mistake{"constraints: [\"params <= 400\"]",
+                "s.yaml:3:15: 'constraints' must be a list of maps, such as [{metric: params, max: 400}]"},
         Mistake{"budget: {epochs: 2.5}",
                 "s.yaml:3:18: 'budget.epochs' must be a whole number from 1 to 1000000, found 2.5"},
         Mistake{"budget: {time: 1m1h}",

@@ -100,6 +100,14 @@ TEST(YamlValues, ADirectionThatContradictsTheNameOfItsMetricIsWarnedOf) {
         EXPECT_EQ(of(right), "") << right;
 }
 
+TEST(YamlValues, ATimeWithoutANumberOfTrialsIsWarnedOfTheDefault) {
+    EXPECT_THAT(warnings(values_head + "}\nbudget: {time: 1h}\n"),
+                Mentions("s.yaml:4:16: warning: ", "64 trials", "'budget.trials'", "trials: 100000"));
+    EXPECT_THAT(warnings(values_head + "}\n", {"budget.time=1h"}), Mentions("--set budget.time=1h: warning: ", "64"));
+    EXPECT_EQ(warnings(values_head + "}\nbudget: {time: 1h, trials: 64}\n"), "");
+    EXPECT_EQ(warnings(values_head + "}\nbudget: {epochs: 3}\n"), "");
+}
+
 TEST(YamlValues, WhatIsMeantAsItStandsIsNotWarnedOf) {
     for (const char* worker :
          {", params: {a: \"yes\", b: true, c: a_1, d: 1000, e: yesterday, f: 'on'}}\n", ", environment: {FLAG: yes}}\n",
