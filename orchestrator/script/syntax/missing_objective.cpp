@@ -8,9 +8,9 @@ namespace hpo::script {
 std::string missing_objective(const std::string& objective, MetricsFrom from, const std::string& file,
                               const ReadInstead& instead) {
     const bool reads_output = from == MetricsFrom::output || from == MetricsFrom::output_of_rank_0;
-    if (reads_output && instead.silent && !instead.anything())
-        return printable(std::string(from == MetricsFrom::output ? "the command" : "rank 0, whose output is read,") +
-                         " ended and has printed nothing: print '" + objective + "', as in '" + objective +
+    const bool silent = instead.silent && !instead.anything();
+    if (silent && from == MetricsFrom::output)
+        return printable("the command ended and has printed nothing: print '" + objective + "', as in '" + objective +
                          "=0.5', or name the file that has it by worker: {metrics: {file: \"{folder}/FILE\"}}");
     std::string text = "the command ended and '" + objective + "' was never ";
     switch (from) {
@@ -19,6 +19,7 @@ std::string missing_objective(const std::string& objective, MetricsFrom from, co
             break;
         case MetricsFrom::output_of_rank_0:
             text += "found in the output of rank 0, which alone is read";
+            if (silent) text += " and has printed nothing";
             break;
         case MetricsFrom::file:
             text += "found in its file " + file;
@@ -32,7 +33,7 @@ std::string missing_objective(const std::string& objective, MetricsFrom from, co
     if (!meant.empty()) text += " Set it as objective.metric, or print '" + objective + "'";
     if (!instead.problem.empty()) return printable(text + "; " + instead.problem);
     if (meant.empty() && !instead.nearest.empty()) text += "; the nearest line: " + instead.nearest;
-    if (meant.empty() && reads_output)
+    if (meant.empty() && reads_output && !silent)
         text += "; describe how it is printed by worker: {metrics: {stdout: [\"...(?<" + objective +
                 ">{number})\"]}}, or correct objective.metric";
     return printable(text);
