@@ -10,6 +10,7 @@ namespace {
 
 constexpr double uniform_part = 0.2;       // uniform share of a belief's density
 constexpr double default_spread = 0.1;     // standard deviation, as a share of the range
+constexpr double usual_spread = 0.3;       // of weak beliefs
 constexpr double results_per_power = 5.0;  // number of results at which the density's power is 1
 
 double normal_mass(double from, double to) {
@@ -26,12 +27,22 @@ Beliefs Beliefs::of(const Space& space, const std::function<double(std::size_t d
     Beliefs made;
     for (std::size_t d = 0; d < space.size(); ++d) {
         if (!space[d].prior) continue;
-        Belief belief{d, preferred(d), space[d].spread.value_or(default_spread),
-                      space[d].kind == Kind::categorical ? space[d].choices.size() : 0};
-        belief.mass = normal_mass(-belief.centre / belief.deviation, (1 - belief.centre) / belief.deviation);
-        made.dimensions_.push_back(belief);
+        made.add(d, preferred(d), space[d].spread.value_or(default_spread),
+                 space[d].kind == Kind::categorical ? space[d].choices.size() : 0);
     }
     return made;
+}
+
+Beliefs Beliefs::in_usual(const Space& space, const Point& usual) {
+    Beliefs made;
+    for (std::size_t d = 0; d < space.size(); ++d)
+        if (!space[d].prior && space[d].kind != Kind::categorical) made.add(d, usual[d], usual_spread, 0);
+    return made;
+}
+
+void Beliefs::add(std::size_t dimension, double centre, double deviation, std::size_t choices) {
+    dimensions_.push_back(
+        {dimension, centre, deviation, choices, normal_mass(-centre / deviation, (1 - centre) / deviation)});
 }
 
 double Beliefs::density(const Belief& belief, double coordinate) {

