@@ -31,7 +31,9 @@
 #include <utility>
 
 #include "orchestrator/stopping/curve_model.hpp"
+#include "orchestrator/stopping/curve_rung.hpp"
 #include "orchestrator/stopping/followed.hpp"
+#include "orchestrator/stopping/full_trainings.hpp"
 #include "orchestrator/stopping/halving.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/promotion.hpp"
@@ -54,28 +56,10 @@ constexpr std::array extrapolation_options{
     within_option,
 };
 
-constexpr double least_full = 0.1, most_full = 0.9;  ///< bounds of the share of steps for full trainings
-constexpr double growth = 1.03;                      ///< growth of all steps after which the model is fitted again
-constexpr double first_step_tells = 0.6;             ///< correlation from which trials pause at the first step
-constexpr double forecast_tells = 0.4;               ///< correlation from which a sampler may learn from a forecast
-constexpr double tells_all = 0.5;                    ///< correlation from which full trainings get the minimum share
-constexpr double untold = 0.45;                      ///< prior correlation, used until trials have passed the next rung
-constexpr double cheap = 0.2;                        ///< share of all steps that the test of a repetition may take
-constexpr double prior_trials = 5;  ///< weight of the prior and of the model's estimate, in trials with known ends
-
-/// A trial at a rung, ordered by its predicted end.
-struct Foretold {
-    double end = 0;
-    std::int64_t trial = 0;
-    friend auto operator<=>(const Foretold&, const Foretold&) = default;
-};
-
-struct CurveRung {
-    std::int64_t step = 0;
-    std::vector<Foretold> ranking;  ///< all trials that have reached the rung, best first
-    std::set<Foretold> paused;      ///< the trials that are paused here
-    std::size_t gone_on = 0;        ///< the number of trials that continued because of their rank
-};
+constexpr double growth = 1.03;           ///< growth of all steps after which the model is fitted again
+constexpr double first_step_tells = 0.6;  ///< correlation from which trials pause at the first step
+constexpr double forecast_tells = 0.4;    ///< correlation from which a sampler may learn from a forecast
+constexpr double cheap = 0.2;             ///< share of all steps that the test of a repetition may take
 
 /// The state of a trial.
 struct CurveCourse {
@@ -87,17 +71,6 @@ struct CurveCourse {
     std::int64_t counted = 0;          ///< the trial's steps that all_steps_ includes
 };
 
-std::vector<CurveRung> rungs_of(std::int64_t steps, std::int64_t grace, double factor) {
-    std::vector<CurveRung> rungs;
-    for (double at = static_cast<double>(steps) / factor;; at /= factor) {
-        const auto step = static_cast<std::int64_t>(std::lround(at));
-        if (step < std::max<std::int64_t>(grace, 2)) break;
-        rungs.insert(rungs.begin(), {step, {}, {}, 0});
-    }
-    if (grace <= 1 && steps > 1) rungs.insert(rungs.begin(), {1, {}, {}, 0});
-    return rungs;
-}
-
 class Extrapolation final : public StoppingRule {
    public:
     explicit Extrapolation(const RuleSetup& setup)
@@ -108,20 +81,20 @@ class Extrapolation final : public StoppingRule {
           first_(setup.first),
           factor_(static_cast<std::size_t>(number_option(setup.options, extrapolation_options, "factor"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace"))),
-          rungs_(rungs_of(setup.steps, grace_, static_cast<double>(factor_))),
+          rungs_(rungs_of(setup.steps, grace_, factor_)),
           model_(rungs_.size() + 1, possible_values(metric_.name, metric_.direction)),
           best_({.metric = metric_, .value = {}}),
-          full_steps_(setup.steps) {}
+          full_(setup.steps) {}
 
     void expect_trials(bool more) override { more_ = more; }
 
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const override {
         std::vector<std::int64_t> promotable;
         for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
-            const std::size_t places = more_ ? quota(*rung) : std::max<std::size_t>(quota(*rung), 1);
+            const std::size_t places = more_ ? rung->quota() : std::max<std::size_t>(rung->quota(), 1);
             if (rung->paused.empty() || places == 0) continue;
             const Foretold& last = rung->ranking[places - 1];
-            std::size_t free = more_ ? free_places(*rung) : places;
+            std::size_t free = more_ ? rung->free_places() : places;
             for (auto entry = rung->paused.begin(); entry != rung->paused.end() && *entry <= last && free > 0;
                  ++entry) {
                 if (promotable.size() == most) return promotable;
@@ -161,7 +134,7 @@ class Extrapolation final : public StoppingRule {
                     " 1, too, once ranks there predict the ends";
         return text.empty() ? "no rung lies below the budget: every trial runs to its end" : text;
     }
-    [[nodiscard]] double least_full_share() const override { return least_full; }
+    [[nodiscard]] double least_full_share() const override { return FullTrainings::least; }
 
     [[nodiscard]] std::optional<Forecast> forecast(std::int64_t trial) const override {
         if (repeating_.contains(trial)) return forecast_of_repeat(*repeats_.original(trial));
@@ -212,9 +185,7 @@ class Extrapolation final : public StoppingRule {
         count(trial, course);
         if (static_cast<double>(all_steps_) >= growth * static_cast<double>(fitted_at_)) fit();
         for (std::size_t i = before; i < course.path.size(); ++i) {
-            auto& ranking = rungs_[i].ranking;
-            const Foretold entry = entry_at(i, trial.number, course);
-            ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
+            rungs_[i].add(entry_at(i, trial.number, course));
         }
         const std::size_t here = course.path.size() - 1;
         // The steps counted here affect the verdicts on other trials, so they are lasting.
@@ -223,15 +194,12 @@ class Extrapolation final : public StoppingRule {
         if (first) course.foretold = model_.end(course.path).value;
         if (first && (trial.number == first_ || owed_to_full())) {
             course.full = true;
-            if (trial.number == first_)
-                reserved_ = false;
-            else
-                full_steps_ += steps_;
+            trial.number == first_ ? full_.begin_first() : full_.begin();
             return {.lasting = true};
         }
         CurveRung& rung = rungs_[here];
         const Foretold entry = entry_at(here, trial.number, course);
-        if (place(rung, entry) < quota(rung) && fewer_before(rung.paused, entry, free_places(rung))) {
+        if (rung.place(entry) < rung.quota() && fewer_before(rung.paused, entry, rung.free_places())) {
             ++rung.gone_on;
             return {.lasting = true};
         }
@@ -243,9 +211,9 @@ class Extrapolation final : public StoppingRule {
     /// Takes a trial that repeats another one out of the rungs that it has passed.
     void withdraw(const TrialRecord& trial, CurveCourse& course) {
         count(trial, course);
-        if (course.full) full_steps_ -= steps_ - trial.steps();
+        if (course.full) full_.cut_short(steps_ - trial.steps());
         for (std::size_t i = 0; i < course.path.size(); ++i) {
-            std::erase_if(rungs_[i].ranking, [&](const Foretold& entry) { return entry.trial == trial.number; });
+            rungs_[i].remove(trial.number);
             if (!course.full && in_force(i) && rungs_[i].gone_on > 0) --rungs_[i].gone_on;
         }
         course.path.clear();
@@ -276,7 +244,7 @@ class Extrapolation final : public StoppingRule {
 
     void test(std::int64_t trial, CurveCourse& course, std::int64_t original) {
         repeats_.release(trial);
-        if (!std::exchange(course.full, true)) full_steps_ += steps_;
+        if (!std::exchange(course.full, true)) full_.begin();
         course.tests = original;
         tested_ = true;
     }
@@ -288,9 +256,7 @@ class Extrapolation final : public StoppingRule {
                rungs_[course.path.size()].step <= course.counted)
             course.path.push_back(same[course.path.size()]);
         for (std::size_t i = 0; i < course.path.size(); ++i) {
-            auto& ranking = rungs_[i].ranking;
-            const Foretold entry = entry_at(i, trial, course);
-            ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
+            rungs_[i].add(entry_at(i, trial, course));
         }
     }
 
@@ -329,7 +295,7 @@ class Extrapolation final : public StoppingRule {
     void on_end(const TrialRecord& trial) override {
         best_.forget(trial.number);
         if (trial.state == TrialState::failed) repeats_.failed(trial.number);
-        if (trial.number == first_ && std::exchange(reserved_, false)) full_steps_ -= steps_;
+        if (trial.number == first_) full_.first_ended();
         repeats_.release(trial.number);
         const auto found = courses_.find(trial.number);
         if (found == courses_.end()) return;
@@ -344,7 +310,7 @@ class Extrapolation final : public StoppingRule {
         if (trial.steps() == 1) return;  // a trial of one step tells nothing of the order at later ones
         const double end = diverged ? INFINITY : !trial.value ? course.path.back() : oriented(*trial.value);
         course.path.resize(rungs_.size() + 1, end);
-        if (course.foretold) foretold_.emplace_back(*course.foretold, end);
+        if (course.foretold) full_.ended(*course.foretold, end);
         if (trial.state == TrialState::complete && (!best_end_ || end < best_end_->end))
             best_end_ = {end, trial.number};
         if (std::exchange(refuted_, false)) give_up_repetitions();
@@ -434,42 +400,9 @@ class Extrapolation final : public StoppingRule {
 
     /// Returns true if the next trial should be a full training.
     [[nodiscard]] bool owed_to_full() const {
-        return static_cast<double>(full_steps_) <= full_share() * static_cast<double>(all_steps_);
-    }
-    [[nodiscard]] double full_share() const {
         std::size_t first = 0;
         while (first < rungs_.size() && !in_force(first)) ++first;
-        if (first == rungs_.size()) return least_full;
-        const double model = model_.tells(first) > 0 ? model_.tells(first) : untold;
-        const double count = std::max(0.0, static_cast<double>(foretold_.size()) - 1);  // one end has no order
-        const double tells = (prior_trials * (model + untold) + count * concordance()) / (2 * prior_trials + count);
-        return std::clamp(1 - tells / tells_all, least_full, most_full);
-    }
-
-    /// Returns the concordance of predicted and real ends of full trainings, from 0 to 1. It is the weight of the
-    /// concordant pairs minus that of the discordant pairs, relative to the weight of all pairs. A pair is weighted by
-    /// the distance of its ends, so trials that end alike hardly count.
-    [[nodiscard]] double concordance() const {
-        double order = 0, sum = 0;
-        const std::size_t from = foretold_.size() > 50 ? foretold_.size() - 50 : 0;
-        for (std::size_t i = from; i < foretold_.size(); ++i)
-            for (std::size_t j = from; j < i; ++j) {
-                const auto [a, x] = foretold_[i];
-                const auto [b, y] = foretold_[j];
-                const double apart = std::abs(model_.bounded_end(x) - model_.bounded_end(y));
-                sum += apart;
-                order += a == b ? 0 : (a < b) == (x < y) ? apart : -apart;
-            }
-        return sum > 0 ? std::max(0.0, order / sum) : 0;
-    }
-
-    [[nodiscard]] std::size_t quota(const CurveRung& rung) const { return rung.ranking.size() / factor_; }
-    [[nodiscard]] std::size_t free_places(const CurveRung& rung) const {
-        return quota(rung) - std::min(quota(rung), rung.gone_on);
-    }
-    [[nodiscard]] static std::size_t place(const CurveRung& rung, const Foretold& entry) {
-        return static_cast<std::size_t>(
-            std::distance(rung.ranking.begin(), std::lower_bound(rung.ranking.begin(), rung.ranking.end(), entry)));
+        return full_.owed(all_steps_, first < rungs_.size() ? full_.share(model_, first) : FullTrainings::least);
     }
 
     /// Returns the objective's value so far, or nothing if the last report has none.
@@ -483,12 +416,12 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] std::string standing(std::int64_t trial, const CurveCourse& course, bool past) const {
         const CurveRung& rung = rungs_[*course.waits];
         const Foretold entry = entry_at(*course.waits, trial, course);
-        const std::size_t number = place(rung, entry) + 1;
+        const std::size_t number = rung.place(entry) + 1;
         const std::string reached =
             std::to_string(rung.ranking.size()) + " at " + unit_ + " " + std::to_string(rung.step) + "; ";
         const std::string where =
             "predicted to end at " + shown(oriented(entry.end)) + ", " + ordinal(number) + " of " + reached;
-        return where + promotion_text(number, quota(rung), factor_, past);
+        return where + promotion_text(number, rung.quota(), factor_, past);
     }
 
     std::string unit_;  ///< the name of a step in reasons
@@ -512,11 +445,8 @@ class Extrapolation final : public StoppingRule {
     std::unordered_map<std::int64_t, std::pair<double, double>> ends_;
     std::optional<Foretold> best_end_;  ///< of the trials that were trained to their end
     std::unordered_map<std::int64_t, CurveCourse> courses_;
-    std::vector<std::pair<double, double>> foretold_;  ///< of full trainings: predicted end and real end
+    FullTrainings full_;
     std::int64_t all_steps_ = 0;
-    std::int64_t full_steps_ =
-        0;                  ///< includes those of the first trial from the beginning, so that no other takes its place
-    bool reserved_ = true;  ///< true until the first trial has become a full training, or has ended before
     std::int64_t fitted_at_ = 0;
     std::int64_t fits_ = 0;
     bool more_ = true;
