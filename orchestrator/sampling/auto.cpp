@@ -23,7 +23,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::int64_t fewest = 8;  // trials: with less a model has nothing to learn from
+constexpr std::int64_t fewest = 6;  // trials: gp learns from four
 constexpr std::int64_t most_for_gp = 400;
 constexpr std::int64_t many_trials = 2000;   // of more trials, each likely takes only moments
 constexpr std::size_t most_dimensions = 40;  // of gp: its priors hold up to some thirty, and each costs time
@@ -191,7 +191,7 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
 
 constinit const SamplerRow auto_row{
     {"auto",
-     "the middle of the space, then gp, after 400 trials tpe; sobol for fewer than 8 trials; hpo check says why",
+     "the middle of the space, then gp, after 400 trials tpe; sobol for fewer than 6 trials; hpo check says why",
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         auto chosen = choose(setup);
