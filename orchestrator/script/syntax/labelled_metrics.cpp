@@ -1,5 +1,7 @@
 #include "orchestrator/script/syntax/labelled_metrics.hpp"
 
+#include <cmath>
+
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/token_line.hpp"
 #include "orchestrator/script/syntax/words.hpp"
@@ -18,6 +20,16 @@ string take_owner(std::vector<string_view>& words) {
             return owner;
         }
     return {};
+}
+
+/// Returns true if the first number is the second one, or it with fewer digits, of which at least three are behind the
+/// point: "val_acc=0.639]Epoch 0: 'val_acc' reached 0.63918".
+bool is_rounded(double first, double second) {
+    if (first == second) return true;
+    double scale = 1000;
+    constexpr double most = 1e9, fine = 1e-9;
+    while (scale < most && std::abs(std::round(first * scale) / scale - first) > fine) scale *= 10;
+    return std::abs(first - second) * scale <= 0.5 + fine;
 }
 
 /// Returns true for the name of a metric in short, as in "Root Mean Squared Error (RMSE)" and "mean average precision
@@ -56,7 +68,7 @@ void LabelledMetrics::add(const PrintedMetric& printed) {
     NamedNumber* const before = reading_.find(name_of(full));
     reading_.add(full, printed.number, name);
     if (before != nullptr) {
-        if (before->number != printed.number) before->doubt = Doubt::several_times;
+        if (!is_rounded(before->number, printed.number)) before->doubt = Doubt::several_times;
     } else if (NamedNumber* const added = reading_.find(name_of(full))) {
         added->unit = printed.unit;
         added->doubt = printed.doubt;

@@ -113,9 +113,9 @@ bool is_epoch(std::string_view word) {
 }
 
 bool is_counter(std::string_view word) {
-    static constexpr std::array<std::string_view, 15> words{
-        "step",    "steps", "global_step", "iter", "iters", "iteration", "iterations", "batch",
-        "batches", "round", "rounds",      "it",   "trial", "fold",      "#iter"};
+    static constexpr std::array<std::string_view, 17> words{
+        "step",  "steps",  "global_step", "iter",  "iters", "iteration", "iterations", "batch", "batches",
+        "round", "rounds", "it",          "trial", "fold",  "#iter",     "itn",        "itn."};
     return is_epoch(word) || is_one_of(word, words);
 }
 

@@ -34,6 +34,7 @@ inline string_view trim(string_view text) {
 /// range of a double are infinite or 0, and 1.#INF, 1.#IND and 1.#QNAN, as Windows prints them, are what they stand
 /// for.
 inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view text) {
+    if (text.starts_with("+-")) return {};  // of a deviation: "0.99+-0.004"
     const std::size_t sign = text.starts_with('+') ? 1 : 0;
     double number = 0;
     const auto [end, status] = from_chars(text.data() + sign, text.data() + text.size(), number);

@@ -196,9 +196,11 @@ class LineParser : TokenLine {
         skip_unit();
     }
 
-    /// Returns the share at this token if the words before it are a name.
+    /// Returns the share at this token if the words before it are a name. A share without a percent sign is one of a
+    /// metric only: "acc: 9/10 (0.9)", but no "Train: 9/10 (0.9)".
     [[nodiscard]] std::optional<Value> share_of(std::size_t at) const {
-        return words_.empty() || is_counter(words_.back()) ? std::nullopt : share_at(at);
+        if (words_.empty() || is_counter(words_.back())) return {};
+        return share_at(at, contains_metric_word(words_.back()));
     }
 
     void on_junk(const Token& token) {

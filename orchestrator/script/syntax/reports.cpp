@@ -39,6 +39,15 @@ bool is_logged(string_view longer, string_view line) {
     return string_view(" \t:]").find(longer[longer.size() - line.size() - 1]) != string_view::npos;
 }
 
+/// Returns true if the line has a time with fractions of a second, which no other report has: 07:28:46,538.
+bool has_fine_clock(string_view line) {
+    constexpr string_view shape = "00:00:00.000";
+    const auto fits = [](char c, char like) {
+        return like == '0' ? is_digit(c) : like == '.' ? c == '.' || c == ',' : c == like;
+    };
+    return std::search(line.begin(), line.end(), shape.begin(), shape.end(), fits) != line.end();
+}
+
 }  // namespace
 
 string form_of(string_view line, string_view name) {
@@ -93,12 +102,19 @@ bool quotes(string_view form) {
 }
 
 // The first rule that applies decides. A further rule is a function with its reason, and its place in this table.
-constexpr Reports::Rule Reports::rules[] = {&Reports::average_waits,      &Reports::average_beside_reports,
-                                            &Reports::quotation,          &Reports::status_of_first_epoch,
-                                            &Reports::nothing_waits,      &Reports::line_again,
-                                            &Reports::content_again,      &Reports::epoch_of_another_stream,
-                                            &Reports::line_of_known_form, &Reports::rounded_value_again,
-                                            &Reports::epoch_again,        &Reports::value_of_another_form,
+constexpr Reports::Rule Reports::rules[] = {&Reports::line_twice,
+                                            &Reports::average_waits,
+                                            &Reports::average_beside_reports,
+                                            &Reports::quotation,
+                                            &Reports::status_of_first_epoch,
+                                            &Reports::nothing_waits,
+                                            &Reports::line_again,
+                                            &Reports::content_again,
+                                            &Reports::epoch_of_another_stream,
+                                            &Reports::line_of_known_form,
+                                            &Reports::rounded_value_again,
+                                            &Reports::epoch_again,
+                                            &Reports::value_of_another_form,
                                             &Reports::line_of_new_form};
 
 Reports::Verdict Reports::judge(const Report& report) {
@@ -113,6 +129,14 @@ Reports::Verdict Reports::judge(const Report& report) {
     for (const Rule rule : rules)
         if (const auto verdict = (this->*rule)(report, place)) return *verdict;
     return Verdict::none;
+}
+
+/// A logger with two handlers prints each line twice, with one time.
+Reports::Judgement Reports::line_twice(const Report& report, const Place&) {
+    const bool twice = report.line == (waiting_ ? waiting_->line : line_of_last_) &&
+                       report.content == (waiting_ ? waiting_->content : content_) && has_fine_clock(report.line);
+    if (!twice) return {};
+    return waiting_ ? Verdict::waits : Verdict::none;
 }
 
 /// An average so far waits for a better one of its epoch, or for a line without progress. The one before reports the

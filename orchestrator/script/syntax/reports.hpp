@@ -73,6 +73,7 @@ class Reports {
     using Rule = Judgement (Reports::*)(const Report& report, const Place& place);
     static const Rule rules[];
 
+    Judgement line_twice(const Report& report, const Place& place);
     Judgement average_waits(const Report& report, const Place& place);
     Judgement average_beside_reports(const Report& report, const Place& place);
     Judgement quotation(const Report& report, const Place& place);

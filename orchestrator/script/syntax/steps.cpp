@@ -39,6 +39,14 @@ std::optional<double> count_in(const Reading& reading) {
     return {};
 }
 
+/// Returns true for a progress bar: "100%|####| 50/50", "100% 148/148 [00:38<00:00, 3.82it/s]".
+bool is_bar(string_view text) {
+    const auto sign = text.find_first_not_of("0123456789. ");
+    if (sign == string_view::npos || text[sign] != '%') return false;
+    const string_view behind = text.substr(sign + 1), work = trim(behind).substr(0, trim(behind).find(' '));
+    return behind.starts_with('|') || is_ratio(work);
+}
+
 /// The last line of a program that was killed, without the number that it may not have finished: "loss: 0."
 string_view without_torn_number(string_view text) {
     const auto number = text.find_last_of(" \t=:,;|([{\"'");
@@ -293,6 +301,7 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
         const auto number = leading_number(word);
         if (word.empty() || !is_digit(word[0]) || is_ratio(word) || (number && number->second == word.size())) return;
     }
+    if (is_bar(rest)) return;  // "mAP@.5:.95: 100%|####| 50/50" heads a table
     if (rest.empty() || (!is_digit(rest[0]) && string_view("<>~+-.").find(rest[0]) == string_view::npos)) return;
     const bool read = std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
         return one.bare == name || one.name == name || one.name.ends_with(name);

@@ -236,8 +236,12 @@ bool Tables::read(string_view line, Reading& reading) {
     const auto reads_label = [&](Columns& table) {
         return lacks_a_cell(table, wide, line) && read_row(table, placed(table, wide, line), reading);
     };
+    const auto reads_nameless = [&](Columns& table) {
+        return (lacks_a_name(table, cells, line) && read_row(table, {cells.begin(), cells.end() - 1}, reading)) ||
+               (lacks_a_name(table, wide, line) && read_row(table, {wide.begin(), wide.end() - 1}, reading));
+    };
     // Rows with a cell for each column first: a header may be split at one blank or at several.
-    if (reads(reads_label) ||
+    if (reads(reads_label) || reads(reads_nameless) ||
         reads([&](Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
         reads([&](Columns& table) { return read_row(table, placed(table, cells, line), reading); })) {
         groups_.clear();
@@ -371,6 +375,18 @@ bool Tables::lacks_a_cell(const Columns& columns, const Cells& cells, string_vie
            has_letter(cells.front()) && !number_in(cells.front()) &&
            static_cast<std::size_t>(cells.front().data() - line.data()) + cells.front().size() <=
                columns.begins.front();
+}
+
+/// Returns true for a row with a label whose cells end right below all names, and whose last number has none, as below
+/// a header of YOLO that the terminal was too narrow for.
+bool Tables::lacks_a_name(const Columns& columns, const Cells& cells, string_view line) {
+    const std::size_t count = columns.names.size();
+    if (count < 2 || columns.ends.size() != count || cells.size() != count + 1 || number_in(cells.front()) ||
+        !number_in(cells.back()))
+        return false;
+    return std::equal(columns.ends.begin(), columns.ends.end(), cells.begin(), [&](std::size_t end, string_view cell) {
+        return static_cast<std::size_t>(cell.data() - line.data()) + cell.size() == end;
+    });
 }
 
 /// Reads numbers each of which ends right below one of the names that the last line consists of, as R shows a vector.

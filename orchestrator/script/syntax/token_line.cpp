@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/words.hpp"
@@ -15,6 +16,17 @@ using Words = std::vector<string_view>;
 constexpr std::size_t max_value_depth = 3;  ///< of brackets around a number
 constexpr std::size_t max_tensor_tokens = 64;
 constexpr std::size_t max_numbers = 12;  ///< of one name
+
+/// Returns true if the ratio is of this number: 9/10 or 9.0/10.0 of 0.9.
+bool is_quotient(string_view ratio, double number) {
+    constexpr double rounding = 0.005;
+    const auto part = number_at_begin(ratio);
+    if (!part || !ratio.substr(part->second).starts_with('/')) return false;
+    const string_view rest = ratio.substr(part->second + 1);
+    const auto whole = number_at_begin(rest);
+    return whole && whole->second == rest.size() && whole->first > 0 &&
+           std::abs(part->first / whole->first - number) <= rounding;
+}
 
 bool is_fraction(string_view number) { return is_digit(number.front()) && number.find('.') != string_view::npos; }
 
@@ -114,8 +126,12 @@ std::optional<TokenLine::Value> TokenLine::value_at(std::size_t at, std::size_t 
 }
 
 bool TokenLine::is_bar_after(std::size_t number) const {
-    return tokens_[number].kind == Kind::number && tokens_[number].percent && is(number + 1, Kind::bar) &&
-           (is(number + 2, Kind::bar) || is(number + 2, Kind::rule));
+    if (tokens_[number].kind != Kind::number || !tokens_[number].percent) return false;
+    // "100% 4/4 [00:01<00:00, 3.8it/s]", as notebooks show it
+    const bool plain = is(number + 1, Kind::junk) && is_ratio(tokens_[number + 1].text) &&
+                       is(number + 2, Kind::open, "[") && is(number + 3, Kind::junk) &&
+                       tokens_[number + 3].text.find('<') != string_view::npos;
+    return plain || (is(number + 1, Kind::bar) && (is(number + 2, Kind::bar) || is(number + 2, Kind::rule)));
 }
 
 string_view TokenLine::unit_at(std::size_t at) const {
@@ -182,11 +198,14 @@ bool TokenLine::joins_names(std::size_t at) const {
     return numbers || (is(value, Kind::junk) && is_ratio(tokens_[value].text));
 }
 
-std::optional<TokenLine::Value> TokenLine::share_at(std::size_t at) const {
-    if (!is(at, Kind::junk) || !is_ratio(tokens_[at].text)) return {};
+std::optional<TokenLine::Value> TokenLine::share_at(std::size_t at, bool of_metric) const {
+    if (!is(at, Kind::junk)) return {};
     const bool bracket = is(at + 1, Kind::open, "(") && is(at + 3, Kind::close);
-    if ((!bracket && !is(at + 1, Kind::equals)) || !is(at + 2, Kind::number) || !tokens_[at + 2].percent) return {};
-    return Value{tokens_[at + 2].number, at + (bracket ? 4 : 3)};
+    if ((!bracket && !is(at + 1, Kind::equals)) || !is(at + 2, Kind::number)) return {};
+    const Token& share = tokens_[at + 2];
+    const bool quotient = bracket && of_metric && is_quotient(tokens_[at].text, share.number);
+    if (share.percent ? !is_ratio(tokens_[at].text) : !quotient) return {};
+    return Value{share.number, at + (bracket ? 4 : 3)};
 }
 
 bool TokenLine::is_scale_at(std::size_t at) const {

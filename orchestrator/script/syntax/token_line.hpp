@@ -88,9 +88,10 @@ class TokenLine {
     /// Returns true if the slash at this token joins two names, whose numbers a slash joins as well: "loss / acc: 0.5 /
     /// 0.7".
     [[nodiscard]] bool joins_names(std::size_t at) const;
-    /// Returns the percentage behind the ratio at this token, as in "99/100 (99%)" and "99/100 = 99%". Returns nothing
-    /// for a ratio without one, since nobody knows whether its sign divides.
-    [[nodiscard]] std::optional<Value> share_at(std::size_t at) const;
+    /// Returns the percentage behind the ratio at this token, as in "99/100 (99%)" and "99/100 = 99%", and of a metric
+    /// the quotient, as in "99/100 (0.99)". Returns nothing for a ratio without either, since nobody knows whether its
+    /// sign divides.
+    [[nodiscard]] std::optional<Value> share_at(std::size_t at, bool of_metric) const;
     /// Returns true for a power of ten in brackets between a name and its number: "loss (x1e-3): 0.91".
     [[nodiscard]] bool is_scale_at(std::size_t at) const;
     /// Returns the token behind the text at this token that is the value of a name: "a text" in quotes, resnet/18.

@@ -170,6 +170,47 @@ TEST(Reports, AnUnreadableNumberIsTold) {
         EXPECT_EQ(read_output("loss", "loss 0.5\n" + line + "\n").warning, "") << line;
 }
 
+TEST(Reports, ABarBehindTheNameOfAColumnIsNoUnreadableNumber) {
+    for (const std::string bar :
+         {"100%|####| 4/4 [00:01<00:00]", " 50%|##  | 2/4", "100% 4/4 [00:01<00:00,  3.8it/s]"}) {
+        const std::string table = "  Class   R  mAP@.5  mAP@.5:.95: " + bar + "\n    all 0.5    0.25        0.125\n";
+        const Found found = read_output("mAP@.5:.95", table + table);
+        EXPECT_EQ(found.values, (std::vector{0.125, 0.125})) << bar;
+        EXPECT_EQ(found.warning, "") << bar;
+    }
+    EXPECT_THAT(read_output("loss", "loss: 0.5\nloss: 12%x\n").warning, ::testing::HasSubstr("loss: 12%x"));
+}
+
+TEST(Reports, ALineThatALoggerPrintsTwiceAtOneTimeIsOneStep) {
+    const auto values = [](const std::string& first, const std::string& second, const std::string& third) {
+        return read_output("mAP", first + "\n" + second + "\n" + third + "\n").values;
+    };
+    const std::string line = "2019-07-13 07:28:46,538 INFO: mAP: 60.5%",
+                      later = "2019-07-13 07:29:46,538 INFO: mAP: 60.5%";
+    EXPECT_EQ(values(line, line, later), (std::vector{60.5, 60.5}));
+    // What waits as a quotation, too, and no lines whose time is rounded to seconds.
+    EXPECT_EQ(values("07:28:46.538 baseline: mAP: 0.5", "07:28:46.538 baseline: mAP: 0.5", ""), std::vector{0.5});
+    EXPECT_EQ(values("07:28:46 mAP: 0.5", "07:28:46 mAP: 0.5", "07:28:47 mAP: 0.5"), (std::vector{0.5, 0.5, 0.5}));
+}
+
+TEST(Reports, AValueAgainWithMoreDigitsIsNoOther) {
+    const auto warning = [](const std::string& first, const std::string& again) {
+        return read_output("val_acc", "Epoch 0: [val_acc=" + first + "]Epoch 0: 'val_acc' reached " + again + "\n")
+            .warning;
+    };
+    EXPECT_EQ(warning("0.639", "0.63918 (best 0.63918)"), "");
+    for (const std::string other : {"0.63978", "0.64"}) EXPECT_NE(warning("0.639", other), "") << other;
+    EXPECT_NE(warning("0.7", "0.68"), "");
+}
+
+TEST(Reports, ADeviationIsNoSecondNumber) {
+    for (const std::string deviation : {"+-0.004", " +-0.004", " +- 0.004", " +/- 0.004"}) {
+        const Found found = read_output("acc", "[test][20]acc: 0.75" + deviation + "\n");
+        EXPECT_EQ(found.values, std::vector{0.75}) << deviation;
+        EXPECT_EQ(found.warning, "") << deviation;
+    }
+}
+
 TEST(Reports, NumbersAreReadAsTheyWereMeant) {
     const auto last = [](const std::string& number) {
         const Found found = read_output("loss", "loss: 0.5\nloss: " + number + "\n");

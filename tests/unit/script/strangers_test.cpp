@@ -425,6 +425,22 @@ TEST(Strangers, NumbersStandInFrontOfTheirNamesOrInSentencesOrBars) {
     });
 }
 
+TEST(Strangers, TablesWithLessThanAllNamesOrWithCountersOfTheirOwnAreRead) {
+    expect_read({
+        {"YOLOv5 in a narrow terminal",
+         "mAP@.5",
+         "               Class      Images           P           R      mAP@.5\n"
+         "                 all          58        0.25       0.625       0.375        0.25\n"
+         "          blue-queen          58           0       0.375       0.875      0.0625\n",
+         {0.375}},
+        {"an index without a name", "loss", "     acc   loss\n0   0.50  0.250\n1   0.75  0.125\n", {0.25, 0.125}},
+        {"spaCy",
+         "NER_F.",
+         "Itn.\tN.Loss\tNER P.\tNER R.\tNER F.\n0\t25.125\t81.500\t72.500\t76.500\n1\t15.125\t82.500\t73.500\t77.500\n",
+         {76.5, 77.5}},
+    });
+}
+
 TEST(Strangers, TheBestModelEvaluatedAtTheEndIsNoStep) {
     const std::string header =
         "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95)\n";
