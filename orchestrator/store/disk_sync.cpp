@@ -100,6 +100,10 @@ void DiskSync::work() {
         if (ends_) break;
         next = std::chrono::steady_clock::now() + pause;
         synchronise(lock);
+        if (!tidy_ || failed_) continue;
+        lock.unlock();
+        tidy_();
+        lock.lock();
     }
     if (soon_ && !failed_) synchronise(lock);
 }

@@ -20,8 +20,10 @@ namespace hpo {
 class DiskSync {
    public:
     /// `synchronise` is called on the thread, which the first request starts. When it returns, all data written before
-    /// its call is on the disk.
-    explicit DiskSync(std::function<Result<void>()> synchronise) : synchronise_(std::move(synchronise)) {}
+    /// its call is on the disk. `tidy` is called on the thread after each synchronisation, once all who wait for it
+    /// know.
+    explicit DiskSync(std::function<Result<void>()> synchronise, std::function<void()> tidy = {})
+        : synchronise_(std::move(synchronise)), tidy_(std::move(tidy)) {}
     /// Waits for the running synchronisation. Synchronises once more if request_soon() asked for it, and drops later
     /// counts.
     ~DiskSync();
@@ -49,6 +51,7 @@ class DiskSync {
     void synchronise(std::unique_lock<std::mutex>& lock);
 
     std::function<Result<void>()> synchronise_;
+    std::function<void()> tidy_;
     mutable std::mutex mutex_;  ///< guards all members below
     std::condition_variable changed_;
     std::int64_t requested_ = 0;

@@ -183,6 +183,23 @@ void Database::checkpoint_on_close(bool does) {
     sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 0 : 1, nullptr);
 }
 
+void Database::on_commit(std::function<void(int)> tell) {
+    on_commit_ = std::make_unique<std::function<void(int)>>(std::move(tell));
+    sqlite3_wal_hook(
+        handle(),
+        [](void* told, sqlite3*, const char*, int pages) {
+            (*static_cast<std::function<void(int)>*>(told))(pages);
+            return SQLITE_OK;
+        },
+        on_commit_.get());
+}
+
+bool Database::checkpoint() {
+    int pages = 0, moved = 0;
+    const int status = sqlite3_wal_checkpoint_v2(handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
+    return status == SQLITE_OK && pages == moved;
+}
+
 void Database::Forget::operator()(Patience* patience) const { delete patience; }
 
 void Database::wait_for_locks(std::function<bool(double)> go_on, std::int64_t refused_ms) {

@@ -67,6 +67,14 @@ class Database {
     /// Sets whether the last connection moves the write-ahead log into the file and removes it when it closes.
     void checkpoint_on_close(bool does);
 
+    /// Calls `tell` after each commit with the number of pages in the write-ahead log. The connection no longer moves
+    /// the log into the file by itself until it closes.
+    void on_commit(std::function<void(int pages)> tell);
+
+    /// Moves the write-ahead log into the file, as far as readers and the writer allow at once. Returns true if nothing
+    /// is left, so that the log begins anew at the next commit.
+    bool checkpoint();
+
     /// Returns the path of the write-ahead log, which may not exist.
     [[nodiscard]] std::string log_name() const;
 
@@ -83,7 +91,8 @@ class Database {
         void operator()(Patience* patience) const;
     };
     std::filesystem::path file_;
-    std::unique_ptr<Patience, Forget> patience_;  ///< of a writer; outlives the connection that asks it
+    std::unique_ptr<std::function<void(int)>> on_commit_;  ///< outlives the connection that calls it
+    std::unique_ptr<Patience, Forget> patience_;           ///< of a writer; outlives the connection that asks it
     std::unique_ptr<sqlite3, Close> connection_;
 };
 

@@ -12,6 +12,7 @@
 #include "orchestrator/store/disk_sync.hpp"
 #include "orchestrator/store/event_clock.hpp"
 #include "orchestrator/store/event_codec.hpp"
+#include "orchestrator/store/log_checkpoints.hpp"
 #include "orchestrator/store/packed.hpp"
 #include "orchestrator/store/result_log.hpp"
 #include "orchestrator/store/stored_rows.hpp"
@@ -176,9 +177,9 @@ class SqliteStore final : public Store {
           synchronise_(std::move(synchronise)) {}
 
     Result<void> begin() {
-        // The log is folded into the file every 2000 pages and cut back after a burst.
+        // The log is cut back after a burst.
         if (writes_)
-            if (auto set = database_.run("PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 16777216; "
+            if (auto set = database_.run("PRAGMA journal_size_limit = 16777216; "
                                          "PRAGMA temp_store = MEMORY");
                 !set)
                 return set;
@@ -253,6 +254,7 @@ class SqliteStore final : public Store {
         if (!journal) return journal.error();
         if (*journal != "wal") return Error{file_.string() + ": this file system has no write-ahead logging"};
         if (auto set = database_.run("PRAGMA synchronous = NORMAL"); !set) return set;
+        checkpoints_.begin(file_, database_);
         if (synchronise_) return {};
         auto log = synchronise_log(database_.log_name());
         if (!log) return log.error();
@@ -367,12 +369,14 @@ class SqliteStore final : public Store {
     bool prepared_ = false;  ///< for writing
     bool ended_ = false;     ///< the last event is the session's end, after which nobody learns of a failing disk
     std::function<Result<void>()> synchronise_;
+    LogCheckpoints checkpoints_;
     DiskSync sync_{[this] {
-        const std::string results = result_log_.take();
-        auto done = synchronise_();
-        if (done) result_log_.acknowledge(results);
-        return done;
-    }};
+                       const std::string results = result_log_.take();
+                       auto done = synchronise_();
+                       if (done) result_log_.acknowledge(results);
+                       return done;
+                   },
+                   [this] { checkpoints_.move_long_log(); }};
     std::string source_;
     std::vector<Waiting> waiting_;    ///< events queued for the next transaction
     std::vector<Mark> marks_;         ///< the same

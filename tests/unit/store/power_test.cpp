@@ -1,6 +1,7 @@
 // Events that a loss of power may lose, and events that it must not.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
@@ -231,6 +232,32 @@ TEST_F(Power, AStepReachesTheDiskWithoutAResultAfterIt) {
     gate_.open(2);
     ASSERT_TRUE(store->append(end_of(1)));
     ASSERT_TRUE(store->settle());
+}
+
+TEST_F(Power, ALongLogIsMovedIntoTheFileWithoutTheWriter) {
+    const auto store = open();
+    ASSERT_TRUE(store->set_source("study: lost"));
+    ASSERT_TRUE(store->append(event::Proposed{1, {}, {}}));
+    const fs::path log = file_.string() + "-wal";
+    const auto checkpoints = [&] {  // https://www.sqlite.org/fileformat2.html#walformat
+        std::array<char, 16> header{};
+        std::ifstream(log, std::ios::binary).read(header.data(), header.size());
+        return std::string(header.end() - 4, header.end());
+    };
+    const std::string before = checkpoints();
+    constexpr std::uintmax_t frame = 2048 + 24;
+    std::int64_t step = 0;
+    while (fs::file_size(log) < 1700 * frame) ASSERT_TRUE(store->append(event::Reported{1, 1, {.step = ++step}}));
+    EXPECT_EQ(checkpoints(), before);
+    // The thread moves the log after each synchronisation. Commits meanwhile may leave pages for the next time.
+    for (int turn = 0; turn < 100 && checkpoints() == before; ++turn) {
+        ASSERT_TRUE(store->set_source("study: lost"));  // waits for one
+        ASSERT_TRUE(store->append(event::Reported{1, 1, {.step = ++step}}));
+    }
+    ASSERT_TRUE(store->append(end_of(1)));
+    EXPECT_GT(checkpoints(), before);
+    ASSERT_TRUE(store->settle());
+    EXPECT_EQ(after_the_loss().size(), static_cast<std::size_t>(step + 2));
 }
 
 TEST_F(Power, EventsOfAKilledSessionAreOnTheDiskBeforeTheNextOneReportsThem) {
