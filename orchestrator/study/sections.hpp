@@ -1,4 +1,4 @@
-// Reads the larger sections of a study file: `space`, `start`, `worker`, `resources` and `keep`.
+// Reads the larger sections of a study file: `space`, `start`, `worker`, `objective`, `resources` and `keep`.
 #pragma once
 
 #include <filesystem>
@@ -71,6 +71,10 @@ std::vector<std::string> read_warm_start(Diagnostics& diagnostics, const Node* n
 
 /// Reads the section `worker`, of a script if it has a `command` and else of the native worker.
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
+
+/// Reads the sections `objective`, a map or a list of maps, and `constraints`.
+Objective read_objective(Diagnostics& diagnostics, const Node* objectives, const Node* constraints,
+                         const ReadWorker& worker);
 
 /// Reads the section `resources`. With `native` the worker computes the footprints of its trials, and declaring one is
 /// an error.

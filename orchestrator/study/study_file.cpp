@@ -1,5 +1,4 @@
 #include "orchestrator/study/study_file.hpp"
-#include "orchestrator/script/syntax/metric_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +6,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "hpo/tasks.hpp"
 #include "orchestrator/study/overrides.hpp"
 #include "orchestrator/study/sections.hpp"
 
@@ -20,7 +18,6 @@ using std::string;
 using std::string_view;
 
 constexpr double max_steps = Budget::most_epochs;
-constexpr std::size_t most_objectives = 8;
 constexpr double max_repeats = 100;
 
 bool is_word(string_view text, string_view extra) {
@@ -33,53 +30,6 @@ bool is_word(string_view text, string_view extra) {
 template <class T, class U>
 void assign(T& into, const std::optional<U>& value) {
     if (value) into = *value;
-}
-
-/// Returns the direction of a metric of the native worker's tasks.
-std::optional<Direction> known_direction(string_view metric) {
-    for (const TaskInfo& task : tasks)
-        for (const TaskMetric& one : task.metrics)
-            if (one.name == metric) return one.direction;
-    return std::nullopt;
-}
-
-/// Returns the tasks that a native worker may have. A table without a task has several, since its target columns decide
-/// once they are read.
-std::vector<Task> possible_tasks(const Params& worker) {
-    const auto value = [&](const char* key) {
-        const auto found = worker.find(key);
-        return found == worker.end() ? string(find_worker_key(key)->fallback) : to_text(found->second);
-    };
-    const string task = value("task");
-    const string format = value("format");
-    if (task == "auto" && (format == "csv" || format == "parquet" || format == "npy"))
-        return {Task::classification, Task::regression, Task::multi_label};
-    if (task == "auto" && format == "series") return {Task::regression};
-    for (const Task one : {Task::regression, Task::multi_label})
-        if (task == info_of(one).name) return {one};
-    return {Task::classification};
-}
-
-/// Returns true if the target is the next token.
-bool predicts_tokens(const Params& worker) {
-    const auto format = worker.find("format");
-    const string name = format == worker.end() ? "" : to_text(format->second);
-    return name == "text" || name == "tokens" || worker.count("vocabulary") != 0;
-}
-
-/// Returns true if the trials of this worker report a metric.
-bool is_reported(WhenReported reported, const Params& worker) {
-    if (reported == WhenReported::next_token) return predicts_tokens(worker);
-    const auto asked = worker.find("class_metrics");
-    return reported == WhenReported::always || (asked != worker.end() && asked->second == Value(true));
-}
-
-/// Returns true if one of the tasks reports a metric on request.
-bool is_on_request(string_view metric, std::span<const Task> possible) {
-    return std::any_of(possible.begin(), possible.end(), [&](Task task) {
-        const TaskMetric* found = find_metric(task, metric);
-        return found != nullptr && found->reported == WhenReported::on_request;
-    });
 }
 
 /// Reads the sections one by one into a study. It is complete if no problem was reported.
@@ -112,8 +62,7 @@ class StudyReader {
 
         const ReadWorker fixed = worker == nullptr ? ReadWorker() : read_worker(diagnostics_, worker);
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native(), fixed.params);
-        if (fixed.known) read_objectives(objective, fixed);
-        if (fixed.known) read_constraints(constraints, fixed);
+        if (fixed.known) study_.objective = read_objective(diagnostics_, objective, constraints, fixed);
         read_budget(budget);
         if (fixed.known) study_.where = read_where(diagnostics_, where, varied, fixed.params);
         if (fixed.known) study_.start = read_start(diagnostics_, start, varied, study_.where, fixed.params);
@@ -166,158 +115,6 @@ class StudyReader {
             diagnostics_.error(node.location,
                                "'study' must be 1 to 64 letters, digits, '.', '_' or '-', no '.' or '-' first, found " +
                                    printable(*name));
-    }
-
-    /// One objective is a map, several are a list of maps.
-    void read_objectives(const Node* node, const ReadWorker& worker) {
-        if (node == nullptr || node->kind != Node::Kind::list)
-            return read_objective(node, worker, study_.objective), void();
-        if (node->items.empty() || node->items.size() > most_objectives)
-            return diagnostics_.error(node->location, "'objective' must be a map, or a list of 1 to " +
-                                                          std::to_string(most_objectives) + " maps");
-        for (const Node& item : node->items) {
-            Objective read;
-            const bool has_at = read_objective(&item, worker, read);
-            if (&item == &node->items.front()) {
-                study_.objective = read;
-                continue;
-            }
-            if (has_at)
-                diagnostics_.error(item.location,
-                                   "'at' belongs to the first objective: the values of all are of the step it chooses");
-            const auto& others = study_.objective.further;
-            if (read.metric == study_.objective.metric ||
-                std::any_of(others.begin(), others.end(), [&](const Goal& one) { return one.metric == read.metric; }))
-                diagnostics_.error(item.location, "'objective' names " + printable(read.metric) + " twice");
-            study_.objective.further.push_back({read.metric, read.direction});
-        }
-    }
-
-    void read_constraints(const Node* node, const ReadWorker& worker) {
-        if (node == nullptr || node->kind == Node::Kind::null) return;
-        if (node->kind != Node::Kind::list)
-            return diagnostics_.error(node->location,
-                                      "'constraints' must be a list such as [{metric: params, max: 1e6}]");
-        for (const Node& item : node->items) {
-            if (item.kind != Node::Kind::map) {
-                diagnostics_.error(item.location,
-                                   "'constraints' must be a list of maps, such as [{metric: params, max: 400}]");
-                continue;
-            }
-            Fields fields(diagnostics_, &item, "constraints");
-            if (fields.node() == nullptr) continue;
-            const Node* metric = fields.require("metric", "a metric that trials report");
-            const Node* min = fields.take("min");
-            const Node* max = fields.take("max");
-            fields.finish();
-            if (metric == nullptr) continue;
-            const auto name = metric_name(*metric, "constraints.metric", worker);
-            if (!name) continue;
-            Constraint constraint{*name, {}, {}};
-            constexpr double most = std::numeric_limits<double>::max();
-            if (min != nullptr) constraint.min = real(diagnostics_, *min, "constraints.min", -most, most);
-            if (max != nullptr) constraint.max = real(diagnostics_, *max, "constraints.max", -most, most);
-            if (min == nullptr && max == nullptr)
-                diagnostics_.error(item.location, "the constraint on " + *name + " needs 'max' or 'min', or both");
-            else if (constraint.min && constraint.max && *constraint.min > *constraint.max)
-                diagnostics_.error(item.location, "the constraint on " + *name + " has 'min' above 'max'");
-            const auto& others = study_.objective.constraints;
-            if (std::any_of(others.begin(), others.end(), [&](const Constraint& one) { return one.metric == *name; }))
-                diagnostics_.error(item.location,
-                                   "'constraints' names " + *name + " twice: one may have both 'min' and 'max'");
-            study_.objective.constraints.push_back(std::move(constraint));
-        }
-    }
-
-    /// The name of a metric that trials of this worker may report.
-    std::optional<string> metric_name(const Node& node, const string& path, const ReadWorker& worker) {
-        if (worker.native()) {
-            const auto metrics = native_metrics(worker);
-            const bool missing = std::find(metrics.begin(), metrics.end(), node.text) == metrics.end();
-            if (missing && is_on_request(node.text, possible_tasks(worker.params))) {
-                diagnostics_.error(node.location, "'" + path + "': a trial reports " + node.text +
-                                                      " with worker.training.class_metrics: true");
-                return std::nullopt;
-            }
-            const auto index = word(diagnostics_, node, path, metrics);
-            return index ? std::optional(string(metrics[*index])) : std::nullopt;
-        }
-        const auto name = text(diagnostics_, node, path);
-        if (!name || script::is_metric_name(*name)) return name;
-        const string joined = script::name_of(*name);  // a printed name with blanks, which are '_' in names
-        const string cure = script::is_metric_name(joined) ? "; write it " + joined : "";
-        diagnostics_.error(node.location,
-                           "'" + path +
-                               "' must be 1 to 64 letters, digits or ._-/@%^+&():#, a letter or '_' first, found " +
-                               printable(*name) + cure);
-        return std::nullopt;
-    }
-
-    static std::vector<string_view> native_metrics(const ReadWorker& worker) {
-        std::vector<string_view> metrics;
-        for (const Task task : possible_tasks(worker.params))
-            for (const TaskMetric& one : info_of(task).metrics)
-                if (is_reported(one.reported, worker.params) &&
-                    std::find(metrics.begin(), metrics.end(), one.name) == metrics.end())
-                    metrics.insert(metrics.begin(), one.name);
-        return metrics;
-    }
-
-    /// Returns whether the map says at which step trials are judged.
-    bool read_objective(const Node* node, const ReadWorker& worker, Objective& objective) {
-        Fields fields(diagnostics_, node, "objective");
-        const Node* metric = fields.take("metric");
-        const Node* direction = fields.take("direction");
-        const Node* at = fields.take("at");
-        fields.finish();
-        if (at != nullptr)
-            if (const auto index = word(diagnostics_, *at, "objective.at", {"best", "last"}))
-                objective.at = static_cast<Objective::At>(*index);
-        std::optional<Direction> given;
-        if (direction != nullptr)
-            if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
-                given = static_cast<Direction>(*index);
-        if (std::holds_alternative<NoWorker>(worker.worker))
-            return read_external_objective(node, metric, worker, given, objective), at != nullptr;
-        if (!worker.native()) {
-            if (metric == nullptr || direction == nullptr) {
-                const Location location = node == nullptr ? Location{} : node->location;
-                diagnostics_.error(location,
-                                   "a script's objective needs 'metric' (a name that it reports) and 'direction' "
-                                   "(minimize or maximize)");
-                return at != nullptr;
-            }
-            assign(objective.metric, metric_name(*metric, "objective.metric", worker));
-            assign(objective.direction, given);
-            return at != nullptr;
-        }
-        const std::vector<Task> possible = possible_tasks(worker.params);
-        objective.metric =
-            possible.size() == 1 && !predicts_tokens(worker.params) ? info_of(possible.front()).objective : "val_loss";
-        if (metric != nullptr) {
-            const auto name = metric_name(*metric, "objective.metric", worker);
-            if (!name) return at != nullptr;
-            objective.metric = *name;
-        }
-        objective.direction = known_direction(objective.metric).value_or(Direction::minimize);
-        if (given && *given != objective.direction)
-            diagnostics_.error(
-                direction->location,
-                "'" + objective.metric + "' is better when it is " +
-                    (*given == Direction::minimize ? "larger: direction: maximize" : "smaller: direction: minimize"));
-        return at != nullptr;
-    }
-
-    /// Reads the objective of a study without a worker. The direction may be absent for the native worker's metrics.
-    void read_external_objective(const Node* node, const Node* metric, const ReadWorker& worker,
-                                 std::optional<Direction> given, Objective& objective) {
-        const auto name = metric == nullptr ? objective.metric : metric_name(*metric, "objective.metric", worker);
-        if (!name) return;
-        objective.metric = *name;
-        const auto known = known_direction(*name);
-        if (!given && !known)
-            diagnostics_.error(node->location, "'objective.direction' is missing: minimize or maximize " + *name);
-        objective.direction = given.value_or(known.value_or(Direction::minimize));
     }
 
     void read_budget(const Node* node) {
