@@ -5,74 +5,17 @@
 
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/table_cells.hpp"
+#include "orchestrator/script/syntax/table_lines.hpp"
 #include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
 
 namespace {
 
-constexpr std::size_t max_cells = 256;
-
-std::vector<string_view> split(string_view line, char separator, std::size_t blanks_between) {
-    std::vector<string_view> cells;
-    if (separator != ' ') {
-        for (std::size_t begin = 0; begin <= line.size() && cells.size() < max_cells;) {
-            const auto end = std::min(line.find(separator, begin), line.size());
-            cells.push_back(trim(line.substr(begin, end - begin)));
-            begin = end + 1;
-        }
-        return cells;
-    }
-    const string between = string(blanks_between, ' ');
-    line = trim(line);
-    while (!line.empty() && cells.size() < max_cells) {
-        const auto end = std::min({line.find(between), line.find('\t'), line.size()});
-        cells.push_back(trim(line.substr(0, end)));
-        line = trim(line.substr(end));
-    }
-    return cells;
-}
-
-/// Returns true if a comma in a cell may be one of thousands: "1,234".
-bool may_group_thousands(string_view line) {
-    constexpr std::size_t group = 3;
-    const auto groups = [](string_view cell) {
-        const auto comma = cell.find(',');
-        const auto is_whole = [](string_view digits) { return std::all_of(digits.begin(), digits.end(), is_digit); };
-        return comma != string_view::npos && comma > 0 && comma <= group && cell.front() != '0' &&
-               cell.size() == comma + 1 + group && is_whole(cell.substr(0, comma)) && is_whole(cell.substr(comma + 1));
-    };
-    const auto cells = split(line, ';', 1);
-    return std::any_of(cells.begin(), cells.end(), groups);
-}
-
-/// Returns the cells of a line in bars, or none. Bars at its ends are not separators.
-std::vector<string_view> cells_in_bars(string_view line) {
-    line = trim(line);
-    if (line.find('|') == string_view::npos) return {};
-    const bool framed = line.starts_with('|');
-    if (framed) line.remove_prefix(1);
-    if (line.ends_with('|')) line.remove_suffix(1);
-    auto cells = split(line, '|', 1);
-    return cells.size() > 1 || framed ? cells : std::vector<string_view>{};
-}
-
-/// Returns the cells of a row that is printed as a list or a tuple: "[1, 0.5, 0.8]". Returns none unless all are
-/// numbers.
-std::vector<string_view> cells_of_list(string_view line) {
-    line = trim(line);
-    const bool list = line.starts_with('[') && line.ends_with(']'),
-               tuple = line.starts_with('(') && line.ends_with(')');
-    if (!list && !tuple) return {};
-    auto cells = split(line.substr(1, line.size() - 2), ',', 1);
-    const auto is_number = [](string_view cell) { return number_in(cell).has_value(); };
-    return std::all_of(cells.begin(), cells.end(), is_number) ? cells : std::vector<string_view>{};
-}
-
 /// Returns true for words of a sentence, which name no column: "We report loss", "lower is better".
 bool is_sentence(string_view cell) {
     static constexpr string_view words[] = {"is", "are", "was", "the", "we", "this", "it", "will", "not", "and"};
-    const auto cells = split(cell, ' ', 1);
+    const auto cells = split_cells(cell, ' ', 1);
     return cells.size() > 2 && std::any_of(cells.begin(), cells.end(), [](string_view word) {
                return std::find(std::begin(words), std::end(words), lower_case(word)) != std::end(words);
            });
@@ -86,39 +29,6 @@ bool is_header_cell(string_view cell) {
 }
 
 bool is_rule(string_view line) { return line.find_first_not_of(" \t-=+|:*_") == string_view::npos; }
-
-/// The last column's name of a header that a progress bar follows, as YOLO prints it.
-string_view without_bar(string_view line) {
-    auto bar = line.find("%|");
-    if (bar == string_view::npos) {  // "0.975: 100% 148/148 [00:38<00:00, 3.82it/s]"
-        bar = line.find("% ");
-        if (bar == string_view::npos) return line;
-        const string_view work = line.substr(bar + 2, line.substr(bar + 2).find(' '));
-        if (!is_ratio(work) || !line.substr(bar + 2 + work.size()).starts_with(" [")) return line;
-    }
-    const auto begin = line.find_last_not_of("0123456789. ", bar - (bar > 0 ? 1 : 0));
-    if (begin == string_view::npos) return line;
-    return line.substr(0, begin + (line[begin] == ':' ? 0 : 1));
-}
-
-/// The row without an arrow that marks it: "3  0.65  <- best".
-string_view without_mark(string_view line) {
-    for (const string_view arrow : {" <", " \u2190"})
-        if (const auto at = line.find(arrow);
-            at != string_view::npos && at > 0 && (line[at + 1] != '<' || line.substr(at + 2).starts_with('-')))
-            return line.substr(0, at);
-    return line;
-}
-
-/// Returns true if a comma of the line separates cells, and not the numbers of a vector: "[0.1, 0.2]".
-bool has_outer_comma(string_view line) {
-    int open = 0;
-    for (const char c : line) {
-        open += c == '[' ? 1 : c == ']' ? -1 : 0;
-        if (c == ',' && open <= 0) return true;
-    }
-    return false;
-}
 
 /// Returns true for the name of a column whose cells name metrics, as tibbles of R have it.
 bool names_metrics(const string& column) {
@@ -165,13 +75,6 @@ bool is_average_column(const string& column) { return is_average(column) && is_s
 
 bool is_phase(const string& name) { return phase_of(name) != Phase::none; }
 
-/// Returns true if each colon is one of a time.
-bool has_colons_of_times(string_view line) {
-    for (auto at = line.find(':'); at != string_view::npos; at = line.find(':', at + 1))
-        if (at == 0 || at + 1 >= line.size() || !is_digit(line[at - 1]) || !is_digit(line[at + 1])) return false;
-    return true;
-}
-
 /// The row behind what a logger prints before it: "2019-02-01 00:17:12 - INFO - allennlp.trainer - loss | 0.7 | 0.8".
 string_view without_logger(string_view line) {
     const auto bar = line.find('|');
@@ -198,25 +101,10 @@ bool Tables::read(string_view line, Reading& reading) {
         return line.find('|') != string_view::npos;
     }
     line = without_mark(without_bar(without_logger(line)));
-    Cells cells = cells_in_bars(line);
-    char separator = '|';
-    Cells wide;  // cells that several blanks separate
-    const bool plain_cells =
-        cells.empty() && line.find_first_of("=(") == string_view::npos && has_colons_of_times(line);
-    string with_points;  // of a line whose commas are decimal: "1;0,25"
-    if (plain_cells && line.find(';') != string_view::npos) {
-        if (line.find('.') == string_view::npos && !may_group_thousands(line)) {
-            with_points = line;
-            std::replace(with_points.begin(), with_points.end(), ',', '.');
-            line = with_points;
-        }
-        cells = split(line, separator = ';', 1);
-    } else if (plain_cells && has_outer_comma(line)) {
-        cells = split(line, separator = ',', 1);
-    } else if (cells.empty()) {
-        cells = split(line, separator = ' ', 1);
-        wide = split(line, ' ', 2);
-    }
+    const LineCells in_line(line);
+    line = in_line.line();
+    const Cells &cells = in_line.cells(), &wide = in_line.wide();
+    const char separator = in_line.separator();
     if (!candidates_.empty() && cells.size() > 1 && std::all_of(cells.begin(), cells.end(), is_type)) return true;
     if (const Cells list = cells_of_list(line); list.size() > 1)
         for (Columns* const table : comma_tables())
