@@ -18,7 +18,7 @@ struct Foretold {
 
 struct CurveRung {
     std::int64_t step = 0;
-    std::size_t factor = 1;         ///< one trial in as many goes on
+    std::size_t factor = 1;         ///< reduction factor: the best 1/factor go on
     std::vector<Foretold> ranking;  ///< all trials that have reached the rung, best first
     std::set<Foretold> paused;      ///< the trials that are paused here
     std::size_t gone_on = 0;        ///< the number of trials that continued because of their rank

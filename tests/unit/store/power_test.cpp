@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orchestrator/store/disk_sync.hpp"
+#include "orchestrator/store/log_checkpoints.hpp"
 #include "orchestrator/store/store.hpp"
 #include "tests/support/mentions.hpp"
 #include "tests/support/no_threads.hpp"
@@ -258,6 +259,25 @@ TEST_F(Power, ALongLogIsMovedIntoTheFileWithoutTheWriter) {
     EXPECT_GT(checkpoints(), before);
     ASSERT_TRUE(store->settle());
     EXPECT_EQ(after_the_loss().size(), static_cast<std::size_t>(step + 2));
+}
+
+TEST(LogCheckpoints, AreTheWritersWhereOneConnectionHasTheFileForItself) {
+    const testing::TemporaryFolder folder;
+    const fs::path file = folder / "study.db";
+    auto writer = sqlite::Database::open(file, sqlite::Mode::create, 0);
+    ASSERT_TRUE(writer) << writer.error().message;
+    for (const char* sql : {"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = WAL",
+                            "CREATE TABLE study (key TEXT, value TEXT)", "INSERT INTO study VALUES ('a', '')"})
+        ASSERT_TRUE(writer->run(sql)) << sql;
+    LogCheckpoints checkpoints;
+    checkpoints.begin(file, *writer);
+    std::uintmax_t log = 0;
+    for (int commits = 0; commits < 5000; ++commits) {
+        ASSERT_TRUE(writer->run("UPDATE study SET value = " + std::to_string(commits)));
+        checkpoints.move_long_log();
+        log = fs::file_size(writer->log_name());
+    }
+    EXPECT_LT(log, 2100u * (4096 + 24));
 }
 
 TEST_F(Power, EventsOfAKilledSessionAreOnTheDiskBeforeTheNextOneReportsThem) {
