@@ -12,8 +12,6 @@ namespace {
 using std::string;
 using study::Node;
 
-constexpr std::int64_t most_reports = 1'000'000;  ///< of a trial, more than any script is expected to make
-
 }  // namespace
 
 std::string without_tabs(std::string_view text) {
@@ -50,7 +48,7 @@ void choose_epochs(StudyBuilder& builder, std::int64_t reports) {
     if (reports > 0) {
         study.budget.epochs = reports;
     } else {
-        study.budget.epochs = most_reports;
+        study.budget.epochs = Budget::most_epochs;
         builder.run_to_end();
         const std::int64_t epochs = builder.epochs();
         builder.remark("budget", 0,
@@ -65,7 +63,7 @@ void choose_epochs(StudyBuilder& builder, std::int64_t reports) {
         if (rule.type == "asha")
             study.budget.epochs =
                 std::max(study.budget.epochs, static_cast<std::int64_t>(number_or(rule.options.at("grace"), 1)) + 1);
-    study.budget.epochs = std::min(study.budget.epochs, most_reports);
+    study.budget.epochs = std::min(study.budget.epochs, Budget::most_epochs);
 }
 
 void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,

@@ -81,6 +81,13 @@ void leave_out_defaults(study::Group& group, const Study& study) {
     }
 }
 
+/// Returns true if a study file without budget.epochs says that trials end with their script.
+bool ends_with_script(const Study& study) {
+    const ScriptWorker& script = *study.script();
+    return script.metrics && !study::plans_steps(script) && study.stopping.empty() &&
+           study.budget.epochs == Budget::most_epochs;
+}
+
 }  // namespace
 
 std::string as_study_name(std::string_view text) {
@@ -200,6 +207,7 @@ void StudyBuilder::write_remarks(std::string& out, const Section& section, int i
 std::string StudyBuilder::text() {
     choose_batch_size();
     if (study.name.empty()) study.name = "converted";
+    study.budget.open = runs_to_end_ && ends_with_script(study);
     std::string body;
     std::set<Section> written;
     std::string section = "none";

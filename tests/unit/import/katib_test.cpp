@@ -98,6 +98,7 @@ TEST(Katib, AnExperimentBecomesAStudyWithItsContainersCommand) {
     EXPECT_EQ(study.budget.trials, 12);
     // --epochs=5 does not say how often the script reports: it may report each batch.
     EXPECT_EQ(study.budget.epochs, 1000000);
+    EXPECT_TRUE(study.budget.open);
     EXPECT_TRUE(study.stopping.empty());
     EXPECT_FALSE(study.default_stopping);
     EXPECT_EQ(study.resources.parallel, 3);
