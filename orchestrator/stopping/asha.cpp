@@ -12,14 +12,8 @@ namespace hpo {
 namespace {
 
 constexpr std::array asha_options{
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps to the first rung"},
-    Option{"factor",
-           OptionType::integer,
-           2,
-           1000,
-           {},
-           "3",
-           "reduction factor: the best 1/factor advance; rungs are factor times apart"},
+    first_rung_option,
+    factor_option,
     within_option,
 };
 

@@ -31,14 +31,13 @@
 #include <utility>
 
 #include "orchestrator/stopping/curve_model.hpp"
-#include "orchestrator/stopping/curve_rung.hpp"
-#include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/full_trainings.hpp"
-#include "orchestrator/stopping/halving.hpp"
 #include "orchestrator/stopping/metric.hpp"
+#include "orchestrator/stopping/objective_so_far.hpp"
 #include "orchestrator/stopping/promotion.hpp"
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/stopping/repeats.hpp"
+#include "orchestrator/stopping/rung.hpp"
 
 namespace hpo {
 
@@ -75,15 +74,13 @@ class Extrapolation final : public StoppingRule {
    public:
     explicit Extrapolation(const RuleSetup& setup)
         : unit_(setup.unit),
-          objective_(setup.objective),
-          metric_{setup.objective.metric, setup.objective.direction},
+          value_(setup.objective),
           steps_(setup.steps),
           first_(setup.first),
           factor_(static_cast<std::size_t>(number_option(setup.options, extrapolation_options, "factor"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace"))),
-          rungs_(rungs_of(setup.steps, grace_, factor_)),
-          model_(rungs_.size() + 1, possible_values(metric_.name, metric_.direction)),
-          best_({.metric = metric_, .value = {}}),
+          rungs_(rungs_at(rung_steps_from_end(setup.steps, grace_, factor_), factor_)),
+          model_(rungs_.size() + 1, possible_values(value_.metric().name, value_.metric().direction)),
           full_(setup.steps) {}
 
     void expect_trials(bool more) override { more_ = more; }
@@ -92,15 +89,7 @@ class Extrapolation final : public StoppingRule {
         std::vector<std::int64_t> promotable;
         for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
             const std::size_t places = more_ ? rung->quota() : std::max<std::size_t>(rung->quota(), 1);
-            if (rung->paused.empty() || places == 0) continue;
-            const Foretold& last = rung->ranking[places - 1];
-            std::size_t free = more_ ? rung->free_places() : places;
-            for (auto entry = rung->paused.begin(); entry != rung->paused.end() && *entry <= last && free > 0;
-                 ++entry) {
-                if (promotable.size() == most) return promotable;
-                promotable.push_back(entry->trial);
-                --free;
-            }
+            rung->add_promotable(places, more_ ? rung->free_places() : places, most, promotable);
         }
         for (const std::int64_t trial : unplaced_)
             if (promotable.size() < most) promotable.push_back(trial);
@@ -124,7 +113,7 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] std::string plan(const std::string& unit) const override {
         std::vector<std::int64_t> steps;
         bool first = false;
-        for (const CurveRung& rung : rungs_) (rung.step > 1 ? steps.push_back(rung.step) : void(first = true));
+        for (const Rung& rung : rungs_) (rung.step > 1 ? steps.push_back(rung.step) : void(first = true));
         std::string text;
         if (!steps.empty())
             text = "one trial in " + std::to_string(factor_) + " continues after " + rungs_text(steps, unit) +
@@ -142,7 +131,7 @@ class Extrapolation final : public StoppingRule {
         if (found == courses_.end() || found->second.path.empty() || found->second.path.size() > rungs_.size())
             return std::nullopt;
         const auto end = model_.end(found->second.path);
-        return Forecast{oriented(end.value), end.deviation,
+        return Forecast{value_.oriented(end.value), end.deviation,
                         model_.tells(found->second.path.size() - 1) >= forecast_tells};
     }
     [[nodiscard]] std::int64_t forecasts_made() const override { return fits_; }
@@ -155,13 +144,13 @@ class Extrapolation final : public StoppingRule {
 
    private:
     Verdict judge(const TrialRecord& trial) override {
-        const auto value = value_of(trial);
+        const auto value = value_.of(trial);
         if (!value) return {};
         CurveCourse& course = courses_[trial.number];
         leave(trial.number, course);
         bool lasting = false;
         if (!differ_) {
-            lasting = repeats_.report(trial.number, trial.steps(), *metric_(trial.curve.back()));
+            lasting = repeats_.report(trial.number, trial.steps(), *value_.metric()(trial.curve.back()));
             if (const auto original = repeats_.original(trial.number); original && trial.steps() >= grace_) {
                 if (!may_test(*original, trial.steps())) {
                     withdraw(trial, course);
@@ -180,7 +169,7 @@ class Extrapolation final : public StoppingRule {
     Verdict judge(const TrialRecord& trial, CurveCourse& course, double value) {
         const std::size_t before = course.path.size();
         while (course.path.size() < rungs_.size() && rungs_[course.path.size()].step <= trial.steps())
-            course.path.push_back(oriented(value));
+            course.path.push_back(value_.oriented(value));
         if (course.path.size() == before) return {};
         count(trial, course);
         if (static_cast<double>(all_steps_) >= growth * static_cast<double>(fitted_at_)) fit();
@@ -197,9 +186,9 @@ class Extrapolation final : public StoppingRule {
             trial.number == first_ ? full_.begin_first() : full_.begin();
             return {.lasting = true};
         }
-        CurveRung& rung = rungs_[here];
-        const Foretold entry = entry_at(here, trial.number, course);
-        if (rung.place(entry) < rung.quota() && fewer_before(rung.paused, entry, rung.free_places())) {
+        Rung& rung = rungs_[here];
+        const Ranked entry = entry_at(here, trial.number, course);
+        if (rung.has_place_for(entry)) {
             ++rung.gone_on;
             return {.lasting = true};
         }
@@ -283,7 +272,7 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] std::optional<Forecast> forecast_of_repeat(std::int64_t original) const {
         const auto found = courses_.find(original);
         const bool ended = found != courses_.end() && found->second.path.size() > rungs_.size();
-        auto known = ended ? std::optional(Forecast{oriented(model_.bounded_end(found->second.path.back()))})
+        auto known = ended ? std::optional(Forecast{value_.oriented(model_.bounded_end(found->second.path.back()))})
                            : forecast(original);
         if (known) known->repeats = true;
         return known;
@@ -293,7 +282,7 @@ class Extrapolation final : public StoppingRule {
     }
 
     void on_end(const TrialRecord& trial) override {
-        best_.forget(trial.number);
+        value_.forget(trial.number);
         if (trial.state == TrialState::failed) repeats_.failed(trial.number);
         if (trial.number == first_) full_.first_ended();
         repeats_.release(trial.number);
@@ -308,17 +297,17 @@ class Extrapolation final : public StoppingRule {
         const bool diverged = trial.state == TrialState::diverged;
         if (course.path.empty() || (!diverged && trial.state != TrialState::complete)) return;
         if (trial.steps() == 1) return;  // a trial of one step tells nothing of the order at later ones
-        const double end = diverged ? INFINITY : !trial.value ? course.path.back() : oriented(*trial.value);
+        const double end = diverged ? INFINITY : !trial.value ? course.path.back() : value_.oriented(*trial.value);
         course.path.resize(rungs_.size() + 1, end);
         if (course.foretold) full_.ended(*course.foretold, end);
-        if (trial.state == TrialState::complete && (!best_end_ || end < best_end_->end))
+        if (trial.state == TrialState::complete && (!best_end_ || end < best_end_->value))
             best_end_ = {end, trial.number};
         if (std::exchange(refuted_, false)) give_up_repetitions();
     }
 
     /// Compares the end of a trial with that of the trial that it repeated.
     void see_test(const TrialRecord& trial, const CurveCourse& course) {
-        const auto last = trial.curve.empty() ? std::nullopt : metric_(trial.curve.back());
+        const auto last = trial.curve.empty() ? std::nullopt : value_.metric()(trial.curve.back());
         const bool complete = trial.state == TrialState::complete && last && trial.value;
         if (complete) ends_.insert({trial.number, {*trial.value, *last}});
         if (course.tests == 0) return;
@@ -328,7 +317,7 @@ class Extrapolation final : public StoppingRule {
         else
             tested_ = false;  // the test had no result
     }
-    void went_back(std::int64_t trial) override { best_.forget(trial); }
+    void went_back(std::int64_t trial) override { value_.forget(trial); }
     void on_promotion(std::int64_t trial) override {
         unplaced_.erase(trial);
         if (repeating_.erase(trial) > 0) {
@@ -358,12 +347,8 @@ class Extrapolation final : public StoppingRule {
         course.counted = std::max(course.counted, trial.steps());
     }
 
-    [[nodiscard]] double oriented(double value) const {
-        return metric_.direction == Direction::minimize ? value : -value;
-    }
-
     /// Returns a trial's rank entry at a rung, with its end as predicted from that rung.
-    [[nodiscard]] Foretold entry_at(std::size_t rung, std::int64_t trial, const CurveCourse& course) const {
+    [[nodiscard]] Ranked entry_at(std::size_t rung, std::int64_t trial, const CurveCourse& course) const {
         const CurvePath there(course.path.begin(), course.path.begin() + static_cast<std::ptrdiff_t>(rung) + 1);
         return {model_.end(there).value, trial};
     }
@@ -376,9 +361,9 @@ class Extrapolation final : public StoppingRule {
         for (const auto& [trial, course] : courses_) paths.push_back(&course.path);
         model_.fit(paths);
         for (std::size_t i = 0; i < rungs_.size(); ++i) {
-            CurveRung& rung = rungs_[i];
+            Rung& rung = rungs_[i];
             rung.paused.clear();
-            for (Foretold& entry : rung.ranking) {
+            for (Ranked& entry : rung.ranking) {
                 const CurveCourse& course = courses_.at(entry.trial);
                 entry = entry_at(i, entry.trial, course);
                 if (course.waits == i) rung.paused.insert(entry);
@@ -405,35 +390,25 @@ class Extrapolation final : public StoppingRule {
         return full_.owed(all_steps_, first < rungs_.size() ? full_.share(model_, first) : FullTrainings::least);
     }
 
-    /// Returns the objective's value so far, or nothing if the last report has none.
-    [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial) {
-        const auto last = metric_(trial.curve.back());
-        if (objective_.at == Objective::At::last) return last;
-        // Records that are rebuilt from events contain the value. Otherwise compute it from the curve.
-        return !last ? last : trial.value ? trial.value : best_.at(trial).value;
-    }
-
     [[nodiscard]] std::string standing(std::int64_t trial, const CurveCourse& course, bool past) const {
-        const CurveRung& rung = rungs_[*course.waits];
-        const Foretold entry = entry_at(*course.waits, trial, course);
+        const Rung& rung = rungs_[*course.waits];
+        const Ranked entry = entry_at(*course.waits, trial, course);
         const std::size_t number = rung.place(entry) + 1;
         const std::string reached =
             std::to_string(rung.ranking.size()) + " at " + unit_ + " " + std::to_string(rung.step) + "; ";
         const std::string where =
-            "predicted to end at " + shown(oriented(entry.end)) + ", " + ordinal(number) + " of " + reached;
+            "predicted to end at " + shown(value_.oriented(entry.value)) + ", " + ordinal(number) + " of " + reached;
         return where + promotion_text(number, rung.quota(), factor_, past);
     }
 
     std::string unit_;  ///< the name of a step in reasons
-    Objective objective_;
-    WatchedMetric metric_;
+    ObjectiveSoFar value_;
     std::int64_t steps_;
     std::int64_t first_;  ///< the trial that is trained to its end before anything is known
     std::size_t factor_;
     std::int64_t grace_;
-    std::vector<CurveRung> rungs_;
+    std::vector<Rung> rungs_;
     CurveModel model_;
-    Followed<BestValue> best_;
     Repeats repeats_;
     std::set<std::int64_t> repeating_;  ///< trials that are paused as repetitions
     std::size_t released_ = 0;          ///< repetitions that were promoted
@@ -443,7 +418,7 @@ class Extrapolation final : public StoppingRule {
     std::set<std::int64_t> unplaced_;   ///< paused trials that were taken for repetitions and have passed no rung
     /// The value and the last step's metric of trials that were trained to their end.
     std::unordered_map<std::int64_t, std::pair<double, double>> ends_;
-    std::optional<Foretold> best_end_;  ///< of the trials that were trained to their end
+    std::optional<Ranked> best_end_;  ///< of the trials that were trained to their end
     std::unordered_map<std::int64_t, CurveCourse> courses_;
     FullTrainings full_;
     std::int64_t all_steps_ = 0;

@@ -20,33 +20,25 @@
 // report has no value continues, and is ranked at its next report with a value.
 #pragma once
 
-#include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "orchestrator/stopping/followed.hpp"
-#include "orchestrator/stopping/metric.hpp"
+#include "orchestrator/stopping/objective_so_far.hpp"
 #include "orchestrator/stopping/rule.hpp"
+#include "orchestrator/stopping/rung.hpp"
 
 namespace hpo {
 
-/// Returns the steps first, first * factor, first * factor^2, ... that are below `steps`.
-std::vector<std::int64_t> rung_steps(std::int64_t first, std::int64_t factor, std::int64_t steps);
-
-/// Returns a text such as "epochs 1, 3 and 9". `unit` is "epoch" or "step".
-std::string rungs_text(const std::vector<std::int64_t>& steps, const std::string& unit);
-
-/// Returns true if fewer than `count` entries are ordered before `entry`. Takes time linear in `count`, regardless of
-/// the number of entries.
-template <class Entry>
-bool fewer_before(const std::set<Entry>& entries, const Entry& entry, std::size_t count) {
-    auto next = entries.begin();
-    for (; count > 0; --count, ++next)
-        if (next == entries.end() || !(*next < entry)) return true;
-    return false;
-}
+// Options of asha and pasha.
+inline constexpr Option first_rung_option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps to the first rung"};
+inline constexpr Option factor_option{"factor",
+                                      OptionType::integer,
+                                      2,
+                                      1000,
+                                      {},
+                                      "3",
+                                      "reduction factor: the best 1/factor advance; rungs are factor times apart"};
 
 class Halving : public StoppingRule {
    public:
@@ -60,22 +52,9 @@ class Halving : public StoppingRule {
     [[nodiscard]] std::vector<Gate> gates() const override;
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override;
     [[nodiscard]] std::string plan(const std::string& unit) const override;
-    void went_back(std::int64_t trial) override { best_.forget(trial); }
+    void went_back(std::int64_t trial) override { value_.forget(trial); }
 
    protected:
-    /// A trial at a rung, with its value oriented so that smaller is better.
-    struct Entry {
-        double loss = 0;
-        std::int64_t trial = 0;
-        friend auto operator<=>(const Entry&, const Entry&) = default;
-    };
-    struct Rung {
-        std::int64_t step = 0;
-        std::vector<Entry> ranking;  ///< all trials that have reached the rung, best first
-        std::set<Entry> paused;      ///< the trials that are paused here
-        std::size_t gone_on = 0;     ///< the number of trials that continued, at once or by promotion
-    };
-
     /// Returns the number of rungs in force. At the last of them trials wait until the next rung comes into force or
     /// the study ends.
     [[nodiscard]] virtual std::size_t in_force() const { return rungs_.size(); }
@@ -83,7 +62,7 @@ class Halving : public StoppingRule {
     virtual void arrived(const TrialRecord& trial, std::size_t rung) { (void)trial, (void)rung; }
 
     [[nodiscard]] const std::vector<Rung>& rungs() const { return rungs_; }
-    [[nodiscard]] const WatchedMetric& metric() const { return metric_; }
+    [[nodiscard]] const WatchedMetric& metric() const { return value_.metric(); }
     [[nodiscard]] std::size_t factor() const { return factor_; }
 
     Verdict judge(const TrialRecord& trial) override;
@@ -94,27 +73,19 @@ class Halving : public StoppingRule {
     /// The rung and rank entry of a paused trial.
     struct Waiting {
         std::size_t rung = 0;
-        Entry entry;
+        Ranked entry;
     };
 
     void leave(std::int64_t trial);
-    [[nodiscard]] std::size_t quota(const Rung& rung) const { return rung.ranking.size() / factor_; }
-    [[nodiscard]] std::size_t free_places(const Rung& rung) const {
-        return quota(rung) - std::min(quota(rung), rung.gone_on);
-    }
-    [[nodiscard]] std::size_t place(const Waiting& at) const;
     /// Returns true if trials wait at this rung for the next one to come into force.
     [[nodiscard]] bool is_edge(std::size_t rung) const { return in_force() < rungs_.size() && rung + 1 == in_force(); }
-    [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial);
     [[nodiscard]] std::string standing(const Waiting& at, bool past) const;
 
     std::string name_;
     std::string unit_;  ///< the name of a step in reasons
-    Objective objective_;
-    WatchedMetric metric_;
+    ObjectiveSoFar value_;
     std::size_t factor_;
     std::vector<Rung> rungs_;
-    Followed<BestValue> best_;
     std::unordered_map<std::int64_t, std::size_t> reached_;  ///< the number of rungs reached, by trial
     std::unordered_map<std::int64_t, Waiting> waiting_;      ///< paused trials
     bool more_ = true;

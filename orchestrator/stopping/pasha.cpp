@@ -23,14 +23,8 @@ namespace hpo {
 namespace {
 
 constexpr std::array pasha_options{
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps to the first rung"},
-    Option{"factor",
-           OptionType::integer,
-           2,
-           1000,
-           {},
-           "3",
-           "reduction factor: the best 1/factor advance; rungs are factor times apart"},
+    first_rung_option,
+    factor_option,
     within_option,
 };
 
@@ -91,22 +85,22 @@ class Pasha final : public Halving {
 
     /// Returns true if trials at the highest rung in force were ordered differently at the rung below, beyond noise.
     [[nodiscard]] bool ranks_change() const {
-        const std::vector<Entry>& now = rungs()[in_force_ - 1].ranking;
+        const std::vector<Ranked>& now = rungs()[in_force_ - 1].ranking;
         std::map<std::int64_t, double> before;
-        for (const Entry& entry : rungs()[in_force_ - 2].ranking) before[entry.trial] = entry.loss;
+        for (const Ranked& entry : rungs()[in_force_ - 2].ranking) before[entry.trial] = entry.value;
         const double tolerance = noise(now);
         for (std::size_t i = 0; i < now.size(); ++i)
             for (std::size_t j = i + 1; j < now.size(); ++j)
-                if (now[j].loss - now[i].loss > tolerance && before[now[i].trial] > before[now[j].trial]) return true;
+                if (now[j].value - now[i].value > tolerance && before[now[i].trial] > before[now[j].trial]) return true;
         return false;
     }
 
     /// Returns the difference of values up to which the order of two trials is not significant.
-    [[nodiscard]] double noise(const std::vector<Entry>& now) const {
+    [[nodiscard]] double noise(const std::vector<Ranked>& now) const {
         std::vector<double> apart;
         for (std::size_t i = 0; i < now.size(); ++i)
             for (std::size_t j = i + 1; j < now.size(); ++j)
-                if (crossings(now[i].trial, now[j].trial) >= 2) apart.push_back(now[j].loss - now[i].loss);
+                if (crossings(now[i].trial, now[j].trial) >= 2) apart.push_back(now[j].value - now[i].value);
         if (apart.empty()) return 0;
         const auto at = static_cast<std::size_t>(noisy_share * static_cast<double>(apart.size() - 1) + 0.5);
         std::nth_element(apart.begin(), apart.begin() + static_cast<std::ptrdiff_t>(at), apart.end());
