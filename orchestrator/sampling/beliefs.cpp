@@ -33,7 +33,7 @@ Beliefs Beliefs::of(const Space& space, const std::function<double(std::size_t d
     return made;
 }
 
-Beliefs Beliefs::in_usual(const Space& space, const Point& usual) {
+Beliefs Beliefs::in_usual_values(const Space& space, const Point& usual) {
     Beliefs made;
     for (std::size_t d = 0; d < space.size(); ++d)
         if (!space[d].prior && space[d].kind != Kind::categorical) made.add(d, usual[d], usual_spread, 0);

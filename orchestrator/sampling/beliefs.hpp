@@ -27,7 +27,7 @@ class Beliefs {
 
     /// Returns weak beliefs in the values of `usual`, one for each numeric dimension without a prior: optima at the
     /// ends of ranges are rarer than a model of few results expects.
-    static Beliefs in_usual(const Space& space, const Point& usual);
+    static Beliefs in_usual_values(const Space& space, const Point& usual);
 
     [[nodiscard]] bool empty() const { return dimensions_.empty(); }
 

@@ -71,10 +71,10 @@ bool knows_where_to_begin(const SamplerSetup& setup) {
 
 /// Returns weak beliefs in the defaults of parameters with known names, and in the middle of the ranges of others.
 /// Returns none where other studies say more.
-Beliefs in_usual(const SamplerSetup& setup) {
+Beliefs beliefs_to_begin_with(const SamplerSetup& setup) {
     if (!setup.expected.empty()) return {};
     const Point middle(setup.space.size(), 0.5);
-    return Beliefs::in_usual(setup.space, setup.usual ? setup.usual(middle) : middle);
+    return Beliefs::in_usual_values(setup.space, setup.usual ? setup.usual(middle) : middle);
 }
 
 class GpSampler final : public Sampler {
@@ -87,7 +87,7 @@ class GpSampler final : public Sampler {
           startup_(given.startup),
           trusted_(2 * (setup.expected.empty() ? startup_ : default_startup)),
           uniform_(given.uniform),
-          usual_(in_usual(setup)),
+          usual_(beliefs_to_begin_with(setup)),
           start_(setup),
           space_(search_space(setup)),
           chooser_(space_) {}

@@ -59,7 +59,8 @@ TEST(Beliefs, TheirSlopeIsThatOfDifferences) {
 }
 
 TEST(Beliefs, InUsualValuesAreWeakAndLeavePriorsAndChoicesAlone) {
-    const Beliefs usual = Beliefs::in_usual(preferring({}), {0.2, 0.9, 0.5}), stronger = beliefs_of(preferring(1.0));
+    const Beliefs usual = Beliefs::in_usual_values(preferring({}), {0.2, 0.9, 0.5}),
+                  stronger = beliefs_of(preferring(1.0));
     const auto at = [](const Beliefs& beliefs, double x, double choice) {
         return beliefs.log_density(Point{x, choice, 0.5}, all_active);
     };
@@ -67,7 +68,7 @@ TEST(Beliefs, InUsualValuesAreWeakAndLeavePriorsAndChoicesAlone) {
     EXPECT_GT(at(usual, 0.4, 0.5), at(usual, 1.0, 0.5));
     EXPECT_EQ(at(usual, 0.2, 0.5), at(usual, 0.2, 0.9));
     EXPECT_LT(at(usual, 0.2, 0.5) - at(usual, 0.5, 0.5), at(stronger, 1.0, 0.5) - at(stronger, 0.7, 0.5));
-    const Beliefs beside_prior = Beliefs::in_usual(preferring(0.01), {0.2, 0.9, 0.5});
+    const Beliefs beside_prior = Beliefs::in_usual_values(preferring(0.01), {0.2, 0.9, 0.5});
     EXPECT_EQ(at(beside_prior, 0.2, 0.5), at(beside_prior, 0.9, 0.5));
 }
 
