@@ -9,10 +9,11 @@
 
 namespace hpo {
 
-/// The processors that the calling thread may run on, ascending.
+/// Returns the cores that the calling thread may run on, ascending; on macOS, which binds none, all of them.
 std::vector<int> own_cores();
 
-/// Makes the calling thread, which helps another one, run on `cores`, if it can.
+/// Makes the calling thread, which helps another one, run on `cores`. If that fails (a core has gone), it runs on the
+/// cores of the thread that has started it.
 void run_on(std::span<const int> cores);
 
 /// Makes the calling thread run on fast cores, where the system has several kinds.
