@@ -1,11 +1,8 @@
 #include "worker/backends/gpu/gpu_stream.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <limits>
-#include <new>
-#include <utility>
 
 namespace hpo::gpu {
 namespace {
@@ -171,76 +168,11 @@ void GpuStream::compute(const Gather& arguments) {
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
-void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
-                         Precision precision) {
-    const MultiplyArguments arguments{.a = ref(a),
-                                      .b = ref(b),
-                                      .c = ref(c),
-                                      .m = word(sizes.m),
-                                      .n = word(sizes.n),
-                                      .k = word(sizes.k),
-                                      .add = write == Write::add,
-                                      .precision = static_cast<u32>(precision)};
-    if (runtime_.multiply(arena_.memory(), form, arguments, replicas_)) return;
-    constexpr Kernel kernels[][2] = {{Kernel::multiply, Kernel::multiply_rounded},
-                                     {Kernel::multiply_by_transposed, Kernel::multiply_by_transposed_rounded},
-                                     {Kernel::multiply_transposed, Kernel::multiply_transposed_rounded}};
-    const bool rounded = operand_type(precision) != Type::f32;
-    launch(kernels[static_cast<int>(form)][rounded ? 1 : 0], divide_up(sizes.m, TILE) * divide_up(sizes.n, TILE),
-           arguments);
-}
-
 void GpuStream::compute(const Round& arguments) {
     const auto& [from, to] = arguments;
     assert(to.elements() == from.elements());
     launch(Kernel::round_operand, divide_up(from.elements(), UPDATE_ELEMENTS),
            RoundArguments{ref(from), ref(to), from.elements(), rounds_to(to)});
-}
-
-void GpuStream::compute(const Linear& arguments) {
-    const auto& [input, weight, output, precision] = arguments;
-    assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
-    assert(input.type == operand_type(precision) && weight.type == input.type);
-    multiply(Form::by_transposed, input, weight, output, {input.rows, weight.rows, input.columns}, Write::set,
-             precision);
-}
-
-void GpuStream::compute(const LinearBackward& arguments) {
-    const Precision precision = arguments.precision;
-    const Tensor& gradient = arguments.output_gradient;
-    const Tensor& input = arguments.input;
-    const Tensor& weight = arguments.weight;
-    assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
-    assert(gradient.type == operand_type(precision) && weight.type == gradient.type);
-    assert(input.type == gradient.type || (!arguments.weight_gradient && !arguments.adamw));
-    if (arguments.weight_gradient && !arguments.adamw) {
-        assert(arguments.weight_gradient.elements() == weight.elements());
-        multiply(Form::transposed, gradient, input, arguments.weight_gradient,
-                 {weight.rows, weight.columns, input.rows}, arguments.write, precision);
-    }
-    if (arguments.input_gradient) {
-        assert(arguments.input_gradient.elements() == input.elements());
-        multiply(Form::plain, gradient, weight, arguments.input_gradient, {input.rows, weight.columns, weight.rows},
-                 Write::set, precision);
-    }
-    if (!arguments.adamw) return;
-    // Last, since the input's gradient is computed with the weights as they were.
-    static_assert(gradient_parts(TILE, TILE) == 1 && gradient_parts(TILE + 1, TILE) == 2);
-    const std::int64_t parts = gradient_parts(weight.rows, weight.columns);
-    assert(arguments.roots.elements() == parts && arguments.adamw->update.weights.elements() == weight.elements());
-    const bool narrow = operand_type(precision) != Type::f32;
-    assert(!narrow || arguments.adamw->update.rounded.offset == weight.offset);
-    launch(narrow ? Kernel::multiply_and_adamw_rounded : Kernel::multiply_and_adamw, parts,
-           MultiplyAndAdamWArguments{{ref(gradient),
-                                      ref(input),
-                                      {ABSENT, 0},
-                                      word(weight.rows),
-                                      word(weight.columns),
-                                      word(input.rows),
-                                      0,
-                                      static_cast<u32>(precision)},
-                                     ref(*arguments.adamw),
-                                     ref(arguments.roots)});
 }
 
 void GpuStream::compute(const Activate& arguments) {
@@ -343,181 +275,6 @@ void GpuStream::compute(const LayerNormBackward& arguments) {
     compute(sums);
 }
 
-namespace {
-
-PatchArguments sizes_of(const Patches& p) {
-    return {word(p.height), word(p.width),        word(p.channels),    word(p.kernel),
-            word(p.stride), word(p.out_height()), word(p.out_width()), 0};
-}
-
-}  // namespace
-
-void GpuStream::compute(const Unfold& arguments) {
-    const auto& [patches, input, output] = arguments;
-    assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
-    assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
-    launch(Kernel::unfold, groups_of_items(output.elements()),
-           UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
-}
-
-void GpuStream::compute(const Fold& arguments) {
-    const auto& [patches, input, output] = arguments;
-    assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
-    assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
-    launch(Kernel::fold, groups_of_items(output.elements()),
-           UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
-}
-
-// Products of unfolded patches are faster here: see Stream::convolves.
-void GpuStream::compute(const Convolve& /*arguments*/) { assert(false); }
-void GpuStream::compute(const ConvolveBackward& /*arguments*/) { assert(false); }
-
-void GpuStream::compute(const GroupNorm& arguments) {
-    const Tensor& input = arguments.input;
-    assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);
-    const std::int64_t samples = input.rows / arguments.pixels;
-    launch(Kernel::group_norm, samples * arguments.groups,
-           GroupNormArguments{.input = ref(input),
-                              .scale = ref(arguments.scale),
-                              .shift = ref(arguments.shift),
-                              .output = ref(arguments.output),
-                              .mean = ref(arguments.mean),
-                              .rstd = ref(arguments.rstd),
-                              .pixels = word(arguments.pixels),
-                              .channels = word(input.columns),
-                              .groups = word(arguments.groups),
-                              .epsilon = arguments.epsilon});
-}
-
-void GpuStream::compute(const GroupNormBackward& arguments) {
-    const Tensor& gradient = arguments.gradient;
-    const std::int64_t samples = gradient.rows / arguments.pixels;
-    assert(arguments.sums.elements() >= samples * 2 * gradient.columns);
-    const GroupNormBackwardArguments all{.gradient = ref(gradient),
-                                         .input = ref(arguments.input),
-                                         .mean = ref(arguments.mean),
-                                         .rstd = ref(arguments.rstd),
-                                         .scale = ref(arguments.scale),
-                                         .scale_gradient = ref(arguments.scale_gradient),
-                                         .shift_gradient = ref(arguments.shift_gradient),
-                                         .sums = ref(arguments.sums),
-                                         .samples = word(samples),
-                                         .pixels = word(arguments.pixels),
-                                         .channels = word(gradient.columns),
-                                         .groups = word(arguments.groups),
-                                         .add = arguments.write == Write::add};
-    const std::int64_t columns = divide_up(gradient.columns, SUBGROUP_SIZE);
-    launch(Kernel::group_norm_backward_sums, samples * columns, all);
-    launch(Kernel::group_norm_backward_parameters, columns, all);
-    launch(Kernel::group_norm_backward_input, samples * arguments.groups, all);
-}
-
-void GpuStream::compute(const MeanPixels& arguments) {
-    const auto& [input, output] = arguments;
-    assert(input.columns == output.columns && input.rows % output.rows == 0);
-    launch(Kernel::mean_pixels, groups_of_items(output.elements()),
-           MeanPixelsArguments{.input = ref(input),
-                               .output = ref(output),
-                               .samples = word(output.rows),
-                               .pixels = word(input.rows / output.rows),
-                               .channels = word(input.columns)});
-}
-
-void GpuStream::compute(const MeanPixelsBackward& arguments) {
-    const auto& [output, input] = arguments;
-    assert(input.columns == output.columns && input.rows % output.rows == 0);
-    launch(Kernel::mean_pixels_backward, groups_of_items(input.elements()),
-           MeanPixelsArguments{.input = ref(input),
-                               .output = ref(output),
-                               .samples = word(output.rows),
-                               .pixels = word(input.rows / output.rows),
-                               .channels = word(input.columns)});
-}
-
-void GpuStream::compute(const MaxPixels& arguments) {
-    const auto& [height, width, input, output] = arguments;
-    assert(input.columns == output.columns);
-    assert(output.rows == input.rows / (height * width) * arguments.out_pixels());
-    launch(Kernel::max_pixels, groups_of_items(output.elements()),
-           MaxPixelsArguments{.input = ref(input),
-                              .output = ref(output),
-                              .input_gradient = {ABSENT, 0},
-                              .count = output.elements(),
-                              .height = word(height),
-                              .width = word(width),
-                              .channels = word(input.columns),
-                              .unused = 0});
-}
-
-void GpuStream::compute(const MaxPixelsBackward& arguments) {
-    const auto& [forward, output_gradient, input_gradient] = arguments;
-    assert(input_gradient.elements() == forward.input.elements());
-    launch(Kernel::max_pixels_backward, groups_of_items(input_gradient.elements()),
-           MaxPixelsArguments{.input = ref(forward.input),
-                              .output = ref(output_gradient),
-                              .input_gradient = ref(input_gradient),
-                              .count = input_gradient.elements(),
-                              .height = word(forward.height),
-                              .width = word(forward.width),
-                              .channels = word(forward.input.columns),
-                              .unused = 0});
-}
-
-/// `first` leaves sums of `parts` work-groups.
-void GpuStream::each_cross_entropy(const CrossEntropy& arguments, Kernel first, u32 parts) {
-    const Tensor& logits = arguments.logits;
-    assert(arguments.labels.rows == logits.rows);
-    const CrossEntropyArguments both{.logits = ref(logits),
-                                     .labels = ref(arguments.labels),
-                                     .smoothing = ref(arguments.smoothing),
-                                     .loss = ref(arguments.loss),
-                                     .correct = ref(arguments.correct),
-                                     .gradient = ref(arguments.gradient),
-                                     .scale = ref(arguments.scale),
-                                     .weights = ref(arguments.weights),
-                                     .class_weights = ref(arguments.class_weights),
-                                     .extent = ref(arguments.extent),
-                                     .rows = word(logits.rows),
-                                     .columns = word(logits.columns),
-                                     .parts = parts,
-                                     .add = arguments.write == Write::add,
-                                     .weight = arguments.weight};
-    launch(first, parts, both);
-    launch(Kernel::cross_entropy_total, 1, both);
-}
-
-void GpuStream::compute(const CrossEntropy& arguments) {
-    assert(arguments.labels.columns == 1);
-    each_cross_entropy(arguments, Kernel::cross_entropy_rows, parts_of(divide_up(arguments.logits.rows, SUBGROUPS)));
-}
-
-void GpuStream::compute(const BinaryCrossEntropy& arguments) {
-    assert(arguments.labels.columns == arguments.logits.columns);
-    each_cross_entropy(arguments, Kernel::binary_cross_entropy_parts,
-                       parts_of(divide_up(arguments.logits.elements(), UPDATE_ELEMENTS)));
-}
-
-void GpuStream::compute(const SquaredError& arguments) {
-    const Tensor& predictions = arguments.predictions;
-    assert(arguments.targets.elements() == predictions.elements());
-    const u32 parts = parts_of(divide_up(predictions.elements(), UPDATE_ELEMENTS));
-    const SquaredErrorArguments both{.predictions = ref(predictions),
-                                     .targets = ref(arguments.targets),
-                                     .loss = ref(arguments.loss),
-                                     .absolute = ref(arguments.absolute),
-                                     .gradient = ref(arguments.gradient),
-                                     .scale = ref(arguments.scale),
-                                     .weights = ref(arguments.weights),
-                                     .extent = ref(arguments.extent),
-                                     .rows = word(predictions.rows),
-                                     .columns = word(predictions.columns),
-                                     .parts = parts,
-                                     .add = arguments.write == Write::add,
-                                     .weight = arguments.weight};
-    launch(Kernel::squared_error_parts, parts, both);
-    launch(Kernel::squared_error_total, 1, both);
-}
-
 void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operations) {
     const auto known = std::find_if(repeated_.begin(), repeated_.end(), [&](const Repeated& one) {
         return one.name == name && one.first_replica == first_replica_ && one.replicas == replicas_;
@@ -536,62 +293,6 @@ void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operatio
     }
     if (known->refused) return operations();
     runtime_.replay(*known->recording);
-}
-
-namespace {
-
-class GpuStage final : public Stage {
-   public:
-    GpuStage(Runtime& runtime, Memory arena, std::size_t bytes) : runtime_(runtime), arena_(arena), bytes_(bytes) {
-        for (Part& part : parts_) {
-            part.data = runtime_.allocate_host(bytes);
-            if (!part.data) throw std::bad_alloc();
-        }
-    }
-    ~GpuStage() override {
-        for (Part& part : parts_) {
-            for (const Fence fence : {part.sent, part.awaited, part.free})
-                if (fence != 0) runtime_.forget(fence);
-            if (part.data) runtime_.release_host(part.data);
-        }
-    }
-    GpuStage(const GpuStage&) = delete;
-    GpuStage& operator=(const GpuStage&) = delete;
-
-    std::span<std::byte> next() override {
-        Part& part = parts_[next_part_];
-        if (part.sent != 0) runtime_.wait(std::exchange(part.sent, 0));
-        if (part.awaited != 0) runtime_.forget(std::exchange(part.awaited, 0));
-        return {part.data, bytes_};
-    }
-    void send(const Tensor& to) override {
-        Part& part = parts_[next_part_];
-        assert(part.sent == 0 && to.bytes() <= bytes_);
-        // The operations that read the other part's target have been enqueued by now.
-        parts_[1 - next_part_].free = runtime_.mark();
-        part.awaited = part.free != 0 ? std::exchange(part.free, 0) : runtime_.mark();
-        part.sent = runtime_.send(arena_, to.offset, part.data, to.bytes(), part.awaited);
-        next_part_ = 1 - next_part_;
-    }
-
-   private:
-    struct Part {
-        std::byte* data = nullptr;
-        Fence sent = 0;     ///< behind its copy; 0: there is none on its way
-        Fence free = 0;     ///< behind the operations that read the target of its last copy
-        Fence awaited = 0;  ///< by the copy on its way
-    };
-    Runtime& runtime_;
-    Memory arena_;
-    std::size_t bytes_;
-    std::array<Part, 2> parts_{};
-    std::size_t next_part_ = 0;
-};
-
-}  // namespace
-
-std::unique_ptr<Stage> GpuStream::stage(std::size_t bytes) {
-    return std::make_unique<GpuStage>(runtime_, arena_.memory(), bytes);
 }
 
 }  // namespace hpo::gpu
