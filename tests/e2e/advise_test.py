@@ -229,7 +229,7 @@ class Advised(Case):
         advice = self.advise("loader")
         self.assertEqual(advice["bound"], "data-bound")
         self.assertGreater(self.kinds(advice)["parallel"]["gain"], 1.5)
-        self.assertIn("Each trial used 0.", "\n".join(advice["evidence"]))
+        self.assert_mentions("\n".join(advice["evidence"]), "used 0.", "trial")
 
     def test_too_many_threads_are_found(self):
         (self.folder / "train.py").write_text(THREADS)

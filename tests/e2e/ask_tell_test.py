@@ -53,7 +53,7 @@ class AskTell(Case):
         curve = [{"ask": 3}] + [{"report": {"trial": trial, "step": step, "values": {"loss": trial + 1 / step}}}
                                 for step in range(1, 4) for trial in (1, 2, 3)]
         self.assertIn("pause", [answer.get("decision") for answer in self.talk(*curve, arguments=["--no-store"])])
-        self.assertIn("by default (stopping: [] trains", self.hpo("check", "study.yaml"))
+        self.assert_mentions(self.hpo("check", "study.yaml"), "default", "stopping: []")
         few = STUDY.replace("trials: 50", "trials: 10")
         self.assertEqual({answer["decision"] for answer in self.talk(*curve, text=few)[1:]}, {"continue"})
         more = [{"report": {"trial": trial, "step": step, "values": {"loss": trial + 1 / step}}}
@@ -96,7 +96,7 @@ class AskTell(Case):
         self.assertRegex(shown, r"(?s)requests: best loss .*TRIAL +loss +STEP.*requests: what loss depends on")
         self.hpo("show", "requests", "--json", status=2)
         self.hpo("run", "study.yaml", status=1)
-        self.assertIn("'worker' is missing", self.error)
+        self.assert_mentions(self.error, "'worker'", "missing")
         self.assertIn("hpo ask-tell", self.error)
         self.assertIn("trained by another program", self.hpo("check", "study.yaml"))
 
@@ -104,7 +104,7 @@ class AskTell(Case):
         ends = [{"ask": 1}, {"tell": {"trial": 1, "values": {"loss": 0.5}}}]
         failing = {"LD_PRELOAD": FAKE_DISK, "HPO_FAKE_DISK": "1"}
         self.assertEqual([a for a in self.talk(*ends, status=1, environment=failing) if "ok" in a], [])
-        self.assertIn("study.db-wal: cannot be brought to the disk", self.error)
+        self.assert_mentions(self.error, "study.db-wal: ", "cannot be brought", "disk")
 
     def test_many_lines_at_once_overlong_lines_and_a_missing_store(self):
         lines = [{"ask": 1} if n % 2 == 0 else {"tell": {"trial": n // 2 + 1, "values": {"loss": 1 / (n + 1)}}}

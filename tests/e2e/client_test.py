@@ -250,9 +250,9 @@ class Values(SimulatedOrchestrator):
             """, steps=3)
         self.assertEqual([report["step"] for report in self.of(messages, "report")], [1, 2, 3])
         self.play("import hpo; hpo.trial(checkpoint=True).report(0, loss=1)", status=1)
-        self.assertIn("ValueError: steps of a trial that may resume", self.error)
+        self.assertRegex(self.error, r"ValueError: .*\bresume\b")
         self.play("import hpo; hpo.trial().report(-1, loss=1)", status=1)
-        self.assertIn("ValueError: step -1 is reported", self.error)
+        self.assertRegex(self.error, r"ValueError: .*\bstep -1\b")
 
     def test_what_is_reported_after_the_end_is_not_dropped_in_silence(self):
         messages = self.play("import hpo; trial = hpo.trial(); trial.finish(loss=1); trial.report(1, loss=2); trial.report(2, loss=2)")

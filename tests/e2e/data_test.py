@@ -68,14 +68,14 @@ class Files(Case):
     def test_are_named_as_the_cure_where_data_exceed_the_memory(self):
         name = self.study(STUDY.format(place="device", threads="auto"))
         self.hpo("check", name, "--set", "resources.memory=80MiB", status=1)
-        self.assertIn("with worker.data.placement: files they stay in their files", self.error)
+        self.assert_mentions(self.error, "worker.data.placement: files", "stay")
         self.hpo("check", name, "--set", "resources.memory=80MiB", "--set", "worker.data.placement=files")
 
     def test_hpo_train_keeps_to_the_memory_too(self):
         space = STUDY[STUDY.index("space:"):STUDY.index("worker:")]
         name = self.study(STUDY.replace(space, "").format(place="device", threads="auto"))
         self.hpo("train", name, "--set", "resources.memory=80MiB", status=1)
-        self.assertIn("resources.memory sets the limit", self.error)
+        self.assert_mentions(self.error, "resources.memory", "limit")
         # A whole batch does not fit.
         self.hpo("train", name, "--set", "resources.memory=120MiB", "--set", "worker.training.batch_size=16000")
         self.assertRegex(self.error, r"each batch is trained in \d+ micro-batches: as it is it needs")
@@ -94,7 +94,7 @@ class Files(Case):
             self.assertLess(took["files"], took["device"] - of_samples / 2, measure)
         self.assertLess(trials["files"]["peak"]["host_bytes"], of_samples)
         self.assertEqual(trials["files"]["curve"][-1]["metrics"], trials["device"]["curve"][-1]["metrics"])
-        self.assertIn("loading: 2 threads, up to 4 batches ahead; as configured", self.hpo("logs", "files/1"))
+        self.assert_mentions(self.hpo("logs", "files/1"), "loading: 2 threads", "4 batches", "configured")
 
 
 if __name__ == "__main__":

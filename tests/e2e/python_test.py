@@ -215,7 +215,7 @@ class Trials(Python):
         self.hpo("run", self.study("study: run\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0, high: 1}}\n"
                                    "worker: {command: [%s, train.py]}\nbudget: {trials: 1, epochs: 3}\nstopping: []\n"
                                    "resources: {trial: {memory: 50MiB}}\n" % sys.executable))
-        self.assertIn("a report was not used: step 1 was reported again: report all metrics of a step together", self.error)
+        self.assert_mentions(self.error, "step 1", "reported again", "a step")
         for study in ("one", "run"):
             for trial in self.trials(study):
                 self.assertEqual((trial["state"], trial["steps"], trial["value"]), ("complete", 3, 1 / 3))
@@ -588,7 +588,7 @@ class Results(Python):
         (self.folder / "pandas.py").write_text("raise ImportError('none here')")
         self.python(self.STUDY + "\n            assert study.best and study.trials")  # imported nowhere else
         self.python(self.STUDY + "\n            study.to_pandas()", status=1)
-        self.assertIn("ImportError: to_pandas() needs pandas, which hpo does not install: pip install pandas", self.error)
+        self.assert_mentions(self.error, "ImportError: to_pandas()", "pandas", "not", "pip install pandas")
 
     def test_html_is_escaped_and_well_formed(self):
         out = self.python(self.STUDY + """
@@ -622,13 +622,13 @@ class Results(Python):
         self.python("import hpo; hpo.Study(space={'x': hpo.Float(0, 1)}, objective=['a', 'b'])", status=1)
         self.assertIn("direction", self.error)
         self.python("import hpo; hpo.Study(space={'x': hpo.Float(0, 1)}, objective=['a', 3])", status=1)
-        self.assertIn("TypeError: objective= has 3, of type int: name a metric", self.error)
+        self.assert_mentions(self.error, "TypeError: objective=", "3", "int: ", "metric")
 
     def test_a_tuple_of_two_numbers_is_neither_a_range_nor_choices(self):
         for given, cure in (("(0.0, 1.0)", "hpo.Float(0.0, 1.0) for the range, or the list [0.0, 1.0] for two choices"),
                             ("(1, 5)", "hpo.Int(1, 5) for the range, or the list [1, 5] for two choices")):
             self.python(f"import hpo; hpo.Study(space={{'x': {given}}}, objective='val_loss')", status=1)
-            self.assertIn(f"TypeError: parameter 'x' is the tuple {given}: write {cure}", self.error)
+            self.assert_mentions(self.error, f"TypeError: parameter 'x' is the tuple {given}: write ", cure)
         self.python("import hpo; hpo.Study(space={'x': [0, 1], 'y': ('a', 'b'), 'z': (1, 2, 3)}, objective='val_loss')")
 
     def test_of_several_objectives_no_trial_is_the_best(self):
@@ -646,9 +646,9 @@ class Results(Python):
                 print(error)
             """)
         html, refusal = out.splitlines()
-        self.assertIn("has several objectives, so no trial is the best: study.front has", refusal)
+        self.assert_mentions(refusal, "several objectives", "no trial", "best: study.front")
         shown = xml.etree.ElementTree.fromstring(html)
-        self.assertIn("Pareto front of 3 trials", "".join(shown.itertext()))
+        self.assert_mentions("".join(shown.itertext()), "Pareto", "3 trials")
         self.assertIn("size", [cell.text for cell in shown.findall(".//th")])
         self.assertEqual(len(shown.findall(".//tbody/tr")), 3)
         self.assertRegex(self.error, r"trial 3: two  3 of 3 trials  Pareto front of 3 trials  \d+:\d\d")
@@ -692,7 +692,7 @@ class Programs(Python):
         self.python(self.SCRIPT, status=1, HPO_PROGRAM=None, PATH="/usr/bin:/bin", **elsewhere)
         self.assertRegex(self.error, r"StudyError: the program hpo was not found on the PATH\. Install .* build .*HPO_PROGRAM=")
         self.python(self.SCRIPT, status=1, HPO_PROGRAM="/nowhere/hpo")
-        self.assertIn("StudyError: HPO_PROGRAM names /nowhere/hpo, which is no program", self.error)
+        self.assert_mentions(self.error, "StudyError: HPO_PROGRAM", "/nowhere/hpo", "no program")
         installed = self.folder / "share" / "hpo" / "python"
         shutil.copytree(CLIENT / "hpo", installed / "hpo", ignore=shutil.ignore_patterns("__pycache__"))
         (self.folder / "bin").mkdir()

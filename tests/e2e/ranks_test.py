@@ -59,7 +59,7 @@ class Ranks(Case):
                 print(f"epoch {epoch} val_loss={total(rank + epoch)}", flush=True)
             """, parallel=2)
         self.assertEqual([(t["state"], t["steps"], t["value"]) for t in trials], [("complete", 5, 6.0)] * 2)
-        self.assertIn("3 processes, each with RANK", self.hpo("show", "script", "1"))
+        self.assert_mentions(self.hpo("show", "script", "1"), "3 processes", "RANK")
         self.assert_nobody_left()
 
     def test_a_trial_is_no_task_of_the_launcher_that_started_hpo(self):
@@ -85,7 +85,7 @@ class Ranks(Case):
             total(1)
             """, trials=1, status=1)
         self.assertEqual(trials[0]["state"], "failed")
-        self.assertRegex(trials[0]["reason"], r"rank 2 exited with status 1: ValueError: no more data")
+        self.assert_mentions(trials[0]["reason"], "rank 2", "status 1", "ValueError: no more data")
         self.assert_nobody_left()
 
     def test_a_rank_that_fails_among_floods_shows_its_own_traceback(self):
@@ -120,7 +120,7 @@ class Ranks(Case):
                 print(f"epoch {epoch} val_loss={total(1)}", flush=True)
             """, trials=1)
         self.assertEqual([(t["state"], t["steps"]) for t in trials], [("complete", 5)])
-        self.assertIn("2, 1 ran out of memory", self.hpo("show", "script", "1"))
+        self.assert_mentions(self.hpo("show", "script", "1"), "2, 1", "out", "memory")
         self.assertIn("[rank1]: MemoryError: Unable to allocate 9 GiB", self.log_of(1))
 
     def test_lines_of_other_ranks_are_no_part_of_rank_0_s(self):
@@ -147,7 +147,7 @@ class Ranks(Case):
             if rank == 2:
                 print("val_loss=1", flush=True)
             """, trials=1, status=1)
-        self.assertRegex(trials[0]["reason"], "never found in the output of rank 0, which alone is read")
+        self.assert_mentions(trials[0]["reason"], "never", "rank 0", "alone")
 
     def test_a_rank_that_is_killed_costs_the_attempt(self):
         trials = self.search("""
@@ -216,7 +216,7 @@ class Ranks(Case):
         self.assertEqual({t["host"] for t in trials}, {"local-1", "local-2", "local-3"})
         for trial in trials:
             log = self.log_of(trial["trial"])
-            self.assertIn("hpo: rank 2 died of SIGKILL, and the other ranks were ended", log)
+            self.assert_mentions(log, "rank 2", "SIGKILL", "other", "ended")
             self.assertIn("begins at 3", log)
         self.assert_nobody_left()
 
@@ -272,7 +272,7 @@ class Ranks(Case):
         (self.folder / "train.py").write_text("for _ in range(5): print('val_loss=1', flush=True)\n")
         text = script_study([PYTHON, "train.py"], trials=2, parallel=1)
         text = text.replace("trial: {", "trial: {cores: 0.1, processes: 2, ")
-        self.assertIn("must speak with hpo itself (Python: import hpo)", self.hpo("check", self.study(text)))
+        self.assert_mentions(self.hpo("check", self.study(text)), "hpo", "Python: import hpo")
         self.hpo("run", self.study(text), status=1)
         for trial in self.trials("script"):
             self.assertEqual(trial["state"], "failed")
@@ -313,17 +313,15 @@ class Ranks(Case):
 
         self.assertRegex(self.refusal_of(with_trial("processes: 0"), 1), "'resources.trial.processes'.*1 to 64")
         self.assertRegex(self.refusal_of(with_trial("processes: 1000"), 1), "'resources.trial.processes'.*1 to 64")
-        self.assertRegex(self.refusal_of(with_trial("processes: 2, cores: 1000"), 1), "needs 2000 cores.*one host: .*resources.trial.processes.*cores")
-        self.assertRegex(self.refusal_of(with_trial("processes: 2, gpus: 2"), 1), "a trial needs 2 devices at once")
-        self.assertRegex(self.refusal_of(with_trial("processes: 2", "  preload: json\n"), 1), "exclude each other")
-        self.assertRegex(self.refusal_of(with_trial("processes: 2", "  environment: {MASTER_PORT: 29500}\n"), 1),
-                         "hpo sets MASTER_PORT for each of the processes")
+        self.assert_mentions(self.refusal_of(with_trial("processes: 2, cores: 1000"), 1), "2000 cores", "one host: ", "resources.trial.processes")
+        self.assert_mentions(self.refusal_of(with_trial("processes: 2, gpus: 2"), 1), "2 devices", "at once")
+        self.assert_mentions(self.refusal_of(with_trial("processes: 2", "  preload: json\n"), 1), "exclude")
+        self.assert_mentions(self.refusal_of(with_trial("processes: 2", "  environment: {MASTER_PORT: 29500}\n"), 1), "MASTER_PORT", "each")
         asked = "study: n\nobjective: {metric: y, direction: minimize}\nspace: {lr: {type: float, low: 0.01, high: 0.1}}\n"
         self.assertRegex(self.refusal_of(asked + "resources: {trial: {processes: 2}}\n", 1),
                          "'resources.trial.processes' needs 'worker.command'")
         native = "study: n\nspace: {lr: {type: float, low: 0.01, high: 0.1}}\nworker: {data: {format: synthetic}}\n"
-        self.assertRegex(self.refusal_of(native + "resources: {trial: {processes: 2, gpus: 2}}\n", 1),
-                         "'resources.trial.gpus' is for scripts")
+        self.assert_mentions(self.refusal_of(native + "resources: {trial: {processes: 2, gpus: 2}}\n", 1), "'resources.trial.gpus'", "scripts")
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "python3-torch is not installed")

@@ -27,7 +27,7 @@ class Repeat(Case):
         child.send_signal(signal.SIGINT)
         child.communicate()
         out = self.hpo("best", "small", "--repeat", "3", "--top", "2")
-        self.assertIn("small: the best by mean val_loss of repeats on fresh seeds", out)
+        self.assert_mentions(out, "small: ", "best", "mean", "val_loss", "fresh", "seeds")
         again = json.loads(self.hpo("best", "small", "--repeat", "3", "--top", "2", "--json"))
         self.assertEqual(set(again), {"schema", "study", "repeats", "metric", "best"})
         self.assertEqual(again["repeats"], "small-repeat")
@@ -66,13 +66,12 @@ class Repeat(Case):
     def test_a_model_needs_trials_enough(self):
         self.hpo("run", self.study(SCRIPT.replace("trials: 24", "trials: 9")))
         self.hpo("best", "noisy", "--by", "model", status=1)
-        self.assertRegex(self.error, "9 trials with a value of loss.* needs 10")
+        self.assert_mentions(self.error, "9 trials", "loss", "10")
 
     def test_a_script_that_ignores_the_seed_is_said_to(self):
         self.hpo("run", self.study(SCRIPT.replace("+ {seed} % 1000", "")))
         out = self.hpo("best", "noisy", "--repeat", "2", "--top", "2")
-        self.assertIn("training does not depend on the seed that it is given (HPO_SEED; trial.seed of the "
-                      "Python client), and repeats tell nothing new", out)
+        self.assert_mentions(out, "not depend", "seed", "(HPO_SEED; trial.seed", "repeats")
         self.assertNotIn("from seed to seed", self.hpo("importance", "noisy"))
 
     def test_studies_that_cannot_be_repeated_are_refused_with_the_reason(self):

@@ -96,7 +96,7 @@ class Jobs(JobsCase):
         screen.until("or cancel it (c, Enter)? ")
         screen.press("\x03")
         self.assertEqual(screen.wait(), 130)
-        self.assertIn(f"end it: scancel {job}", screen.text)
+        self.assert_mentions(screen.text, f"scancel {job}", "end")
         self.assertEqual(self.state(job), "RUNNING")
         # Of this job squeue never says anything.
         hangs = self.program("squeue", f'case "$*" in *" -j "*) exec sleep 3600;; esac\n{shutil.which("squeue")} "$@"; touch found\n')
@@ -124,7 +124,7 @@ class NextJob(JobsCase):
         child.send_signal(signal.SIGTERM)
         _, error = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 143)
-        self.assertIn(f"hpo: job {job} goes on without this terminal; follow it: hpo run study.yaml --on slurm; end it: scancel {job}\n", error)
+        self.assert_mentions(error, f"job {job}", "hpo run study.yaml --on slurm", f"scancel {job}")
         self.slurm("scancel", "--signal=USR1", "--batch", job)
         wait_for(lambda: "the time limit of the job is near" in self.log())
         wait_for(lambda: self.state(job) == "PENDING")

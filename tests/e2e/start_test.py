@@ -101,13 +101,13 @@ class NothingIsRemoved(unittest.TestCase):
     def test_packages_that_would_remove_others_are_unpacked_into_the_folder_and_the_rest_installed(self):
         output = self.install()
         self.assertEqual(self.requests(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
-        self.assertIn("installing them would remove installed packages: libboost1.81-dev", output)
+        self.assertRegex(output, r"would\b.*remove\b.*packages: libboost1\.81-dev")
         self.assertTrue((self.folder / "packages/root/usr/include/libboost1.81-dev").is_dir())
 
     def test_without_root_all_are_unpacked_into_the_folder(self):
         output = self.install(TEST_UID="1000")
         self.assertEqual(self.requests(), ["download cmake libboost1.81-dev zlib1g-dev"])
-        self.assertIn("installing them needs root or sudo without a password", output)
+        self.assertRegex(output, r"root\b.*sudo\b.*password")
         self.assertEqual(self.install(TEST_UID="1000"), "")  # no package is missing any more
 
     def test_sudo_is_used_if_it_needs_no_password(self):
@@ -118,7 +118,7 @@ class NothingIsRemoved(unittest.TestCase):
         (self.folder / "list").write_text("cmake\nunpack:libyaml-cpp-dev  # a comment\nzlib1g-dev\n")
         output = self.install()
         self.assertEqual(self.requests(), ["install cmake zlib1g-dev", "download libyaml-cpp-dev"])
-        self.assertIn("since it would keep other packages from being installed: libyaml-cpp-dev", output)
+        self.assertRegex(output, r"would\b.*keep\b.*: libyaml-cpp-dev")
         (self.folder / "log").write_text("")
         self.install(TEST_UID="1000")
         self.assertEqual(self.requests(), ["download cmake zlib1g-dev"])  # an unpacked package is not missing any more
