@@ -52,6 +52,7 @@ struct Reading {
     bool running = false;             ///< true for averages so far, beside values of a batch
     bool announced_best = false;      ///< true if the line before it announces the best result
     std::string text;                 ///< the line
+    std::string sample;               ///< "10 images" of "accuracy for 10 images per class: 0.9"
     std::string row;                  ///< of a table whose rows are of settings and no steps: "mtry 2"
     std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
     std::string ambiguous;            ///< a number that may be several ones, or have a decimal comma: "1,234"

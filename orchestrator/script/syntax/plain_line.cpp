@@ -172,6 +172,9 @@ class LineParser : TokenLine {
         if (end == at_) return false;
         for (std::size_t i = at_; i < end && phase_in(name) == Phase::none; ++i)
             if (phase_of(tokens_[i].text) != Phase::none) qualifier_ = string(tokens_[i].text);
+        const string_view preposition = words_[name_size];
+        if (preposition == "for" || preposition == "on" || preposition == "with")
+            reading_.sample = string(count.text) + ' ' + string(tokens_[at_].text);
         words_.resize(name_size);
         at_ = end;
         return true;

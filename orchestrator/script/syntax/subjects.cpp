@@ -19,6 +19,7 @@ namespace {
 constexpr const char* heading_key = "heading";
 constexpr const char* words_key = "words";
 constexpr const char* row_key = "row";
+constexpr const char* sample_key = "sample";
 constexpr std::size_t max_heading_words = 5;
 
 constexpr const char* training_key = "~training";  ///< sorted behind the others, which tell more
@@ -36,8 +37,14 @@ constexpr Repetition repetitions[] = {
 /// Words whose number counts rounds, in each of which a script may train from its first epoch on.
 constexpr string_view outer_counters[] = {"round", "episode", "cycle", "generation"};
 /// Fields whose text names a model or data.
-constexpr string_view fields[] = {"model",   "dataset", "classifier", "estimator", "regressor", "algorithm",
-                                  "learner", "method",  "optimizer",  "task",      "kernel"};
+constexpr string_view fields[] = {
+    "model",     "dataset",  "classifier", "estimator",   "regressor", "algorithm",    "learner",      "method",
+    "optimizer", "task",     "kernel",     "activation",  "backbone",  "encoder",      "architecture", "arch",
+    "network",   "solver",   "scheduler",  "initializer", "criterion", "augmentation", "experiment",   "scenario",
+    "variant",   "strategy", "penalty",    "environment", "features"};
+/// Words whose number tells apart parts of the data or of a comparison, and never how far a training is.
+constexpr string_view parts[] = {"experiment", "split",   "scenario", "variant", "case",
+                                 "subject",    "patient", "session",  "site",    "group"};
 /// Words whose number in front of a result counts something else, or is a result as well.
 constexpr string_view other_counts[] = {
     "gpu",     "rank", "worker", "node", "process",  "thread", "device",  "cuda",    "core",  "level",
@@ -202,6 +209,28 @@ std::optional<Count> leading_count(string_view small) {
                  small.substr(end, begin - end).find_first_of(":=#") == string_view::npos};
 }
 
+/// Returns the setting in several words that begins a line with a number and a colon: "noise level 0.1: accuracy 0.9".
+std::optional<Count> leading_words(string_view small) {
+    constexpr std::size_t most_words = 3;
+    std::size_t end = 0;
+    for (std::size_t words = 0; words < most_words; ++words) {
+        const std::size_t begin = end;
+        while (end < small.size() && is_letter(small[end])) ++end;
+        const string_view word = small.substr(begin, end - begin);
+        if (word.empty() || is_progress(word) || contains_metric_word(word) || phase_of(word) != Phase::none ||
+            (words == 0 && contains(other_counts, word)) || end >= small.size() || small[end] != ' ')
+            return {};
+        end = std::min(small.find_first_not_of(' ', end), small.size());
+        const auto number = number_at_begin(small.substr(end));
+        if (!number || !is_digit(small[end])) continue;
+        const std::size_t behind = end + number->second;
+        if (words == 0 || !small.substr(behind).starts_with(": ")) return {};
+        const string_view name = trim(small.substr(0, end));
+        return Count{name, string(small.substr(0, behind)), behind, false};
+    }
+    return {};
+}
+
 /// Sets the repetitions that a line names.
 void note_repetitions(string_view small, Subject& subject) {
     for (const auto& [word, several, averaged] : repetitions)
@@ -214,12 +243,13 @@ void note_repetitions(string_view small, Subject& subject) {
         }
 }
 
-/// Returns the text of a field that names a model or data and fills the line: "Dataset: iris".
-string field_in(string_view line, string_view small) {
+/// Returns a field that names a model or data and fills the line, with its text: "Dataset: iris".
+std::pair<string, string> field_in(string_view line, string_view small) {
     const auto sign = line.find_first_of(":=");
     if (sign == string_view::npos || !contains(fields, trim(small.substr(0, sign)))) return {};
     const string_view text = trim(line.substr(sign + 1));
-    return words_in(text).size() <= max_heading_words && !text.empty() && is_letter(text[0]) ? string(text) : string{};
+    if (words_in(text).size() > max_heading_words || text.empty() || !is_letter(text[0])) return {};
+    return {string(trim(small.substr(0, sign))), string(text)};
 }
 
 /// Returns the text of a line of words that name a model or data, and their number: "Model with rank: 1".
@@ -296,7 +326,7 @@ void Subjects::take(string_view line, const Reading& reading) {
     bool framed = false;
     const string_view inner = without_frame(small, framed);
     const auto count = leading_count(inner);
-    if (count && count->apart && count->end == inner.size()) {  // "*** Experiment 1 ***"
+    if (count && (count->apart || contains(parts, count->word)) && count->end == inner.size()) {  // "Experiment 1 ***"
         if (subject_.size() < max_keys) subject_[string(count->word)] = count->text;
         return;
     }
@@ -308,8 +338,8 @@ void Subjects::take(string_view line, const Reading& reading) {
         subject_[heading_key] = std::move(model);
     } else if (string numbered = numbered_field(inner); !numbered.empty()) {
         subject_[heading_key] = std::move(numbered);
-    } else if (string text = field_in(line, small); !text.empty()) {
-        subject_[heading_key] = std::move(text);
+    } else if (const auto [field, text] = field_in(line, small); !text.empty()) {
+        if (subject_.size() < max_keys) subject_["field " + field] = text;
     } else if (!reading.metrics.empty()) {
         if (!bare.empty()) subject_[heading_key] = bare;
     } else if (line.find_first_not_of("-=~* \t\r") == string_view::npos && !bare.empty()) {
@@ -327,16 +357,34 @@ void Subjects::note_epoch(string_view small, const Reading& reading) {
                 at > 0 && is_letter(small[at - 1]) ? string{} : number_behind(small, at + word.size());
             if (!number.empty()) round_ = number_at_begin(number)->first;
         }
-    if (!reading.epoch || std::isnan(*reading.epoch)) return;
-    if (!epochs_) {
-        epochs_ = Epochs{*reading.epoch, *reading.epoch, round_};
+    if (!reading.epoch || std::isnan(*reading.epoch)) return note_iteration(small, reading);
+    const bool with_total = reading.progress.has_value();
+    if (!epochs_ || epochs_->of_iterations) {
+        epochs_ = Epochs{*reading.epoch, *reading.epoch, round_, with_total};
         subject_[training_key] = std::to_string(trainings_);
     }
+    if (with_total != epochs_->with_total) return;  // "Epoch 00000: val_loss improved" below "Epoch 1/20"
     if (*reading.epoch == epochs_->first && epochs_->last > epochs_->first) {
         if (round_ == epochs_->round) subject_[training_key] = std::to_string(++trainings_);
         epochs_->round = round_;
     }
     epochs_->last = *reading.epoch;
+}
+
+/// Follows the iterations of boosting, "[100] valid_0's rmse: 0.5", where no line names an epoch.
+void Subjects::note_iteration(string_view small, const Reading& reading) {
+    if (reading.metrics.empty() || !small.starts_with('[')) return;
+    const auto number = number_at_begin(small.substr(1));
+    const bool counts = number && is_digit(small[1]) && small.substr(1 + number->second).starts_with("]\t");
+    if (!counts || (epochs_ && !epochs_->of_iterations)) return;
+    const double iteration = number->first;
+    if (!epochs_) {
+        epochs_ = Epochs{iteration, iteration, round_, false, true};
+        subject_[training_key] = std::to_string(trainings_);
+    }
+    if (iteration <= epochs_->first && epochs_->last > epochs_->first)
+        subject_[training_key] = std::to_string(++trainings_);
+    epochs_->last = iteration;
 }
 
 /// Notes the settings that a line shows without a result: "lr = 0.1, batch size = 32".
@@ -372,11 +420,13 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
     const bool trained = std::any_of(std::begin(trained_values), std::end(trained_values),
                                      [&](string_view word) { return name.find(word) != string::npos; });
     const auto count = leading_count(small);
-    if (count && !(trained && count->apart)) all[string(count->word)] = count->text;
+    if (count && !(trained && count->apart && !contains(parts, count->word))) all[string(count->word)] = count->text;
+    if (const auto setting = leading_words(small)) all[string(setting->word)] = setting->text;
     std::erase_if(all, [&](const auto& one) {  // "hits 5" is the result hits@10 in short
         const bool begins = name.starts_with(lower_case(one.first));
         return begins && (name.size() == one.first.size() || !is_letter(name[one.first.size()]));
     });
+    if (!reading.sample.empty()) all[sample_key] = reading.sample;
     if (!reading.row.empty())
         all[row_key] = reading.row;
     else
@@ -389,7 +439,7 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
 string difference_of(const string& key, const string& first, const string& other) {
     for (const auto& [word, several, averaged] : repetitions)
         if (key == word) return string("of several ") + several;
-    if (key == training_key) return "of several trainings, each of which begins with its first epoch";
+    if (key == training_key) return "of several trainings, each of which begins with its first epoch or iteration";
     return "of several models, data or settings ('" + first + "' and '" + other + "')";
 }
 

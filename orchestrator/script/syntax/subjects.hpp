@@ -32,9 +32,12 @@ class Subjects {
     struct Epochs {
         double first = 0, last = 0;   ///< that were named
         std::optional<double> round;  ///< round_ as the training began
+        bool with_total = false;      ///< as in "Epoch 1/20"
+        bool of_iterations = false;   ///< of boosting
     };
 
     void note_epoch(std::string_view small, const Reading& reading);
+    void note_iteration(std::string_view small, const Reading& reading);
     void note_settings(const Reading& reading);
     void take_heading(std::string_view line);
 

@@ -523,5 +523,64 @@ TEST(Strangers, BarsOfTrainingAndTestUnderOneNameAreTold) {
                   "several lines"}});
 }
 
+TEST(Strangers, SettingsAndTrainingsInFurtherFormsAreTold) {
+    expect_read({
+        {"counted experiments",
+         "acc",
+         "Experiment: 1\nacc: 0.5\nExperiment: 2\nacc: 0.75\n",
+         {0.5, 0.75},
+         "'experiment 2'"},
+        {"numbered experiments", "acc", "Experiment #1\nacc: 0.5\nExperiment #2\nacc: 0.75\n", {0.5, 0.75}, "'exp"},
+        {"activations", "acc", "Activation: relu\nacc: 0.5\nActivation: tanh\nacc: 0.75\n", {0.5, 0.75}, "'tanh'"},
+        {"a field above one that stays",
+         "acc",
+         "Model: a\nDataset: iris\nacc: 0.5\nModel: b\nDataset: iris\nacc: 0.75\n",
+         {0.5, 0.75},
+         "'a' and 'b'"},
+        {"a setting in two words",
+         "acc",
+         "noise level 0.1: acc 0.5\nnoise level 0.2: acc 0.75\n",
+         {0.5, 0.75},
+         "'noise level 0.2'"},
+        {"losses of splits", "loss", "split 1 loss 0.5\nsplit 2 loss 0.75\n", {0.5, 0.75}, "'split 2'"},
+        {"the size of a sample",
+         "test_accuracy",
+         "Test accuracy for 10 images per label: 62.5%\nTest accuracy for 20 images per label: 68.5%\n",
+         {62.5, 68.5},
+         "'10 images' and '20 images'"},
+        {"boosting once more",
+         "rmse",
+         "[100]\tvalid_0's rmse: 2.5\n[200]\tvalid_0's rmse: 2.25\n"
+         "[100]\tvalid_0's rmse: 3.5\n[200]\tvalid_0's rmse: 3.25\n",
+         {2.5, 2.25, 3.5, 3.25},
+         "several trainings"},
+    });
+}
+
+TEST(Strangers, CountersOfOneTrainingThatBeginAgainAreNotTold) {
+    expect_read({
+        {"Keras 1, whose callbacks count from 0",
+         "val_loss",
+         "Epoch 1/3\nEpoch 00000: val_loss improved from inf to 0.75, saving model\n2s - loss: 0.5 - val_loss: 0.75\n"
+         "Epoch 2/3\nEpoch 00001: val_loss did not improve\n2s - loss: 0.5 - val_loss: 0.875\n"
+         "Epoch 3/3\nEpoch 00002: val_loss improved from 0.75 to 0.5, saving model\n2s - loss: 0.5 - val_loss: 0.5\n",
+         {0.75, 0.875, 0.5}},
+        {"iterations of each epoch",
+         "loss",
+         "epoch 1\n[100]\tlr: 0.5\n[200]\tlr: 0.5\nepoch 1 loss 0.5\n"
+         "epoch 2\n[100]\tlr: 0.5\n[200]\tlr: 0.5\nepoch 2 loss 0.25\n",
+         {0.5, 0.25}},
+        {"Megatron, which counts epochs of its data",
+         "lm_loss",
+         " > total number of epochs: 75\n iteration 1/ 10 | lm loss: 4.5E+00 |\n iteration 2/ 10 | lm loss: 4.25E+00 "
+         "|\n",
+         {4.5, 4.25}},
+        {"rewards of the last episodes",
+         "reward",
+         "mean reward over the last 10 episodes: 1.5\nmean reward over the last 20 episodes: 2.5\n",
+         {}},
+    });
+}
+
 }  // namespace
 }  // namespace hpo::script
