@@ -29,8 +29,21 @@ bool is_word_of(string_view word, const string_view (&words)[n]) {
     return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
+/// Returns half of the last digit's unit: 0.005 for 0.75. Returns 0 for numbers of more digits than anyone prints.
+double half_digit(double number) {
+    constexpr double least = 1e-12, fine = 1e-9;
+    for (double unit = 1; unit > least; unit /= 10)
+        if (const double count = number / unit; std::abs(count - std::round(count)) < fine * std::abs(count) + fine)
+            return unit / 2;
+    return 0;
+}
+
+/// Returns true if one number is the other with fewer digits: 0.75 and 0.7512, but not 0.9573 and 0.95667. Programs
+/// that cut digits off are a unit of the last one away.
 bool same_but_rounded(double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= rounding * std::abs(b);
+    if (a == b || (std::isnan(a) && std::isnan(b))) return true;
+    const double distance = std::abs(a - b);
+    return distance <= rounding * std::abs(b) && distance < 2 * std::max(half_digit(a), half_digit(b));
 }
 
 /// Returns true if `longer` is `line` behind what a logger adds: "INFO: epoch 1 ...", but not "11: ..." of "1: ...".

@@ -582,5 +582,14 @@ TEST(Strangers, CountersOfOneTrainingThatBeginAgainAreNotTold) {
     });
 }
 
+TEST(Strangers, AFinalValueNearTheLastOneIsNoRoundedCopy) {
+    expect_read({{"an evaluation a little better",
+                  "top1",
+                  "[Eval][Iter: 1/2]top1: 0.95713\n[Eval][Iter: 2/2]top1: 0.95667\n[Eval][Avg]top1: 0.95730\n",
+                  {0.95713, 0.95667, 0.95730},
+                  "both count as steps"},
+                 {"a copy with fewer digits", "acc", "epoch 1 acc 0.95667\nfinal result acc 0.957\n", {0.95667}}});
+}
+
 }  // namespace
 }  // namespace hpo::script
