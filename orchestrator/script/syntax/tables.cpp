@@ -73,6 +73,16 @@ bool is_row_label(string_view cell) {
 /// Mean".
 bool is_average_column(const string& column) { return is_average(column) && is_statistic(column); }
 
+/// Returns true if each name begins or ends where the one above it does: "loss last counter" below "average since
+/// example".
+template <typename Columns>
+bool are_below(const Columns& columns, const Columns& above) {
+    if (columns.begins.size() != above.begins.size()) return false;
+    for (std::size_t i = 0; i < columns.begins.size(); ++i)
+        if (columns.begins[i] != above.begins[i] && columns.ends[i] != above.ends[i]) return false;
+    return true;
+}
+
 bool is_phase(const string& name) { return phase_of(name) != Phase::none; }
 
 /// The row behind what a logger prints before it: "2019-02-01 00:17:12 - INFO - allennlp.trainer - loss | 0.7 | 0.8".
@@ -113,6 +123,7 @@ bool Tables::read(string_view line, Reading& reading) {
                 return true;
             }
     std::vector<Columns> headers = std::exchange(candidates_, {});
+    const Columns above = std::exchange(vector_, {});
     const auto reads = [&](const auto& read_row_of) {
         for (Columns& table : headers)
             if (table.separator == separator && !are_words_between_rows(table) && read_row_of(table)) {
@@ -135,7 +146,16 @@ bool Tables::read(string_view line, Reading& reading) {
         groups_.clear();
         return true;
     }
-    if (separator == ' ' && read_vector(cells, line, reading)) return true;
+    const bool numeric =
+        std::all_of(cells.begin(), cells.end(), [](string_view cell) { return number_in(cell) || is_ratio(cell); });
+    const auto is_wider = [&](const Columns& table) {
+        return table.separator == separator && table.names.size() > cells.size();
+    };
+    if (numeric && cells.size() > 2 && std::any_of(headers.begin(), headers.end(), is_wider)) {
+        candidates_ = std::move(headers);  // a row with gaps, whose numbers are not below their names
+        return true;
+    }
+    if (separator == ' ' && read_vector(above, cells, line, reading)) return true;
     const bool in_bars = separator == '|';
     if (in_bars && headers.size() == 1 && continues_header(headers.front(), cells)) {
         candidates_ = std::move(headers);
@@ -151,6 +171,9 @@ bool Tables::read(string_view line, Reading& reading) {
                     columns.begins.push_back(at(cell));
                     columns.ends.push_back(at(cell) + cell.size());
                 }
+                if (headers.empty() && row.size() > 2 && are_below(columns, above))
+                    for (std::size_t i = 0; i < row.size(); ++i)
+                        columns.names[i] = above.names[i] + '_' + columns.names[i];
             }
             candidates_.push_back(std::move(columns));
         }
@@ -278,8 +301,7 @@ bool Tables::lacks_a_name(const Columns& columns, const Cells& cells, string_vie
 }
 
 /// Reads numbers each of which ends right below one of the names that the last line consists of, as R shows a vector.
-bool Tables::read_vector(const Cells& cells, string_view line, Reading& reading) {
-    const Columns names = std::exchange(vector_, {});
+bool Tables::read_vector(const Columns& names, const Cells& cells, string_view line, Reading& reading) {
     const auto end_of = [&](string_view cell) {
         return static_cast<std::size_t>(cell.data() - line.data()) + cell.size();
     };
@@ -296,6 +318,7 @@ bool Tables::read_vector(const Cells& cells, string_view line, Reading& reading)
             vector_ = {};
             break;
         }
+        vector_.begins.push_back(static_cast<std::size_t>(cell.data() - line.data()));
         vector_.names.push_back(name_in(cell));
         vector_.ends.push_back(end_of(cell));
     }
@@ -350,6 +373,13 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
             if (is_text(cells[i])) reading.row += string(cells[i]) + ' ';
         texts = 0;
     }
+    const bool of_texts = columns.separator == '|' && extra == 0 && texts > 1 && has_label && heads_results(columns) &&
+                          are_apart(columns, cells);
+    if (of_texts) {
+        for (const string_view cell : cells)
+            if (is_text(cell)) reading.row += string(cell) + ' ';
+        texts = 0;
+    }
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
     if (numbers < least || texts > (has_label ? 1U : 0U) || (extra > 0 && !has_label)) return false;
 
@@ -360,13 +390,14 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     for (std::size_t i = 0; extra == 0 && i < count; ++i)
         if (number_in(cells[i])) columns.numeric[i] = true;
     if (!has_label && extra == 0 && heads_settings(columns)) reading.row = columns.names[0] + ' ' + string(cells[0]);
-    string label = is_class     ? "class_" + string(cells[0])
-                   : is_counted ? "row_" + string(cells[0])
-                   : has_label  ? name_in(cells[0])
-                                : "";
+    string label = is_class                 ? "class_" + string(cells[0])
+                   : is_counted             ? "row_" + string(cells[0])
+                   : has_label && !of_texts ? name_in(cells[0])
+                                            : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();
     // Two columns, or "Metric | Train | Val", have the names in their rows.
-    const bool named_rows = has_label && extra == 0 && (count == 2 || fit(columns.names[0], "metric") <= Fit::spelling);
+    const bool named_rows =
+        has_label && !of_texts && extra == 0 && (count == 2 || fit(columns.names[0], "metric") <= Fit::spelling);
     for (std::size_t i = extra; i < cells.size(); ++i) {
         const auto number = number_in(cells[i]);
         const string& column = columns.names[i - extra];
@@ -389,6 +420,20 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
             reading.add(label + "_" + column, *number,
                         is_average_column(column) ? label.substr(0, label.find("_(")) : "");
     }
+    return true;
+}
+
+/// Returns true for columns of a counter and of results beside those of texts.
+bool Tables::heads_results(const Columns& columns) {
+    const auto& names = columns.names;
+    return std::any_of(names.begin(), names.end(), is_counter) &&
+           std::any_of(names.begin(), names.end(), contains_metric_word);
+}
+
+/// Returns true if no text of this row is in a column that has had numbers.
+bool Tables::are_apart(const Columns& columns, std::span<const string_view> cells) {
+    for (std::size_t i = 0; i < cells.size() && i < columns.numeric.size(); ++i)
+        if (columns.numeric[i] && !number_in(cells[i]) && has_letter(cells[i]) && !says_nothing(cells[i])) return false;
     return true;
 }
 

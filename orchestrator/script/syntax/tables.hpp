@@ -39,8 +39,10 @@ class Tables {
     static bool lacks_a_cell(const Columns& columns, const Cells& cells, std::string_view line);
     static bool lacks_a_name(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;
+    static bool heads_results(const Columns& columns);
+    static bool are_apart(const Columns& columns, std::span<const std::string_view> cells);
     static bool has_text_columns(const Columns& columns, std::span<const std::string_view> cells);
-    bool read_vector(const Cells& cells, std::string_view line, Reading& reading);
+    bool read_vector(const Columns& names, const Cells& cells, std::string_view line, Reading& reading);
     static bool read_named(const Columns& columns, std::span<const std::string_view> cells, Reading& reading);
     std::vector<Columns*> comma_tables();
     [[nodiscard]] bool are_words_between_rows(const Columns& table) const;

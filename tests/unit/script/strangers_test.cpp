@@ -591,5 +591,36 @@ TEST(Strangers, AFinalValueNearTheLastOneIsNoRoundedCopy) {
                  {"a copy with fewer digits", "acc", "epoch 1 acc 0.95667\nfinal result acc 0.957\n", {0.95667}}});
 }
 
+TEST(Strangers, TablesWithTextsRowsWithGapsAndHeadersOfTwoLinesAreRead) {
+    const std::string header =
+        "| Trial name | ID | status  | loc     | iter | reward "
+        "|\n|------------+----+---------+---------+------+--------|\n";
+    expect_read({
+        {"Ray Tune",
+         "reward",
+         header + "| a | 7d | RUNNING | pid=1 | 1 | 0.5 |\n" + header + "| a | 7d | TERMINATED | pid=1 | 2 | 0.75 |\n",
+         {0.5, 0.75}},
+        {"Ray Tune, several trials",
+         "reward",
+         header + "| a | 7d | RUNNING | pid=1 | 1 | 0.5 |\n| b | 7e | RUNNING | pid=2 | 1 | 0.75 |\n",
+         {0.5, 0.75},
+         "several models, data or settings"},
+        {"SNLI, whose first rows have gaps",
+         "Dev/Accuracy",
+         "  Time Epoch Iteration Progress    (%Epoch)   Loss   Dev/Loss     Accuracy  Dev/Accuracy\n"
+         "     3     0         1     1/8584         0% 1.097845               32.8125               \n"
+         "    40     0      1000  1000/8584        12% 0.912314   0.881234    60.1252      60.5\n"
+         "    70     1      2000  2000/8584        23% 0.812314   0.781234    66.1252      65.5\n",
+         {60.5, 65.5}},
+        {"Vowpal Wabbit",
+         "average_loss",
+         "average  since         example        example        current        current  current\n"
+         "loss     last          counter         weight          label        predict features\n"
+         "1.000000 1.000000            1            1.0         1.0000         0.0000      290\n"
+         "0.500000 0.000074            2            2.0         0.0000         0.0086      608\n",
+         {1, 0.5}},
+    });
+}
+
 }  // namespace
 }  // namespace hpo::script
