@@ -66,7 +66,10 @@ void LabelledMetrics::add(const PrintedMetric& printed) {
     const string other = is_abbreviation(label) ? label : full;
     if (qualified && !label_.empty() && phase_in(name) == Phase::none) full = label_ + "_" + full;
     NamedNumber* const before = reading_.find(name_of(full));
-    reading_.add(full, printed.number, name);
+    // The loss of "best constant's loss" is no model's, as that of "valid_0's loss" is.
+    const bool of_other =
+        owner.find('_') != string::npos && printed.words.size() > words.size() + 1 && phase_in(owner) == Phase::none;
+    reading_.add(full, printed.number, of_other ? full : name);
     if (before != nullptr) {
         if (!is_rounded(before->number, printed.number)) before->doubt = Doubt::several_times;
     } else if (NamedNumber* const added = reading_.find(name_of(full))) {

@@ -99,7 +99,7 @@ class LineParser : TokenLine {
                 at_ = value->end;
                 return on_bare_value(value->number, max_pair_words);
             }
-        ++at_;
+        if (holds_pairs(at_++)) return;
         if (token.gap >= 2 && !words_.empty()) end_part();
         if (token.gap >= tab && !pairs_.empty()) end_part();
         if (words_.size() < max_words) words_.push_back(token.text);
@@ -249,6 +249,7 @@ class LineParser : TokenLine {
                                     has_metric_word(words_.back());
         const bool changes = is(at_, Kind::arrow) && is(at_ + 1, Kind::number);
         if (is_bar_after(next) || changes) {
+            if (is_label(words_)) label_bar();
             if (changes) at_ += 2;
             return drop_part();
         }
@@ -260,10 +261,18 @@ class LineParser : TokenLine {
             note_epoch(number);
             metrics_.add(
                 {words_, std::exchange(qualifier_, {}), number, unit_at(at_), average ? Doubt::none : doubt_of(at_)});
-        }
+        } else if (words_.size() > 1 && is_label(words_) && is_counter(words_.back()))
+            label_bar(), note_epoch(number);  // "eval epoch:3 step:500 loss:0.5"
         words_.clear();
         scaled_ = false;
         skip_unit();
+    }
+
+    /// Takes the words before a progress bar or a counter for the label of this line, and of no further one: "val:
+    /// 100%|##| 9/9 [00:01, loss=0.5]".
+    void label_bar() {
+        metrics_.set_label(words_);
+        metrics_.end_heading();
     }
 
     /// Reads several metrics with their numbers: "Train/Valid Acc: 0.7/0.6", "loss / acc: 0.5 / 0.7", and where each
@@ -322,7 +331,7 @@ class LineParser : TokenLine {
         }
         words_.clear();
         qualifier_.clear();
-        at_ = text_end(at_);
+        if (!holds_pairs(at_)) at_ = text_end(at_);  // "metrics=OrderedDict([('loss', 0.5)])"
     }
 
     /// Reads names in brackets that have their numbers in brackets: "(loss, acc) = (0.5, 0.7)".
@@ -347,7 +356,7 @@ class LineParser : TokenLine {
     }
 
     void on_open(const Token& token) {
-        if (token.text == "(" && words_.empty() && read_tuple()) return;
+        if (token.text == "(" && words_.empty() && (read_quoted_pair() || read_tuple())) return;
         if (token.text == "[" && !words_.empty() && is_epoch(words_.back())) {  // "Epoch [3/10]"
             ++at_;
             if (is(at_, Kind::number)) note_epoch(tokens_[at_].number);
@@ -358,6 +367,7 @@ class LineParser : TokenLine {
             ++at_;
             return;
         }
+        if (token.text == "[" && words_.empty() && is_epoch_in_brackets()) return;
         if (!words_.empty() && is_scale_at(at_)) {
             scaled_ = true;
             at_ += 3;
@@ -368,7 +378,7 @@ class LineParser : TokenLine {
                 at_ = value->end;
                 return is_separator(at_) ? words_.clear() : on_bare_value(value->number, max_pair_words);
             }
-        if (token.text == "(" && !words_.empty() && (qualify() || skip_arguments())) return;
+        if (token.text == "(" && !words_.empty() && (take_setting(token) || qualify() || skip_arguments())) return;
         const bool indexed = token.text == "[" && token.gap == 0 && is(at_ + 2, Kind::close);
         if (indexed && !words_.empty() && has_metric_word(words_.back()) && is(at_ + 1, Kind::word) &&
             phase_of(tokens_[at_ + 1].text) != Phase::none && is_separator(at_ + 3) && value_at(at_ + 4) && qualify())
@@ -381,6 +391,42 @@ class LineParser : TokenLine {
         }
         ++depth_;
         end_part_at(token);
+    }
+
+    /// Reads a name in quotes with its number, as Python shows the items of a dictionary: "[('loss', 0.5), ('acc',
+    /// 1)]".
+    bool read_quoted_pair() {
+        const string_view quote = is(at_ + 1, Kind::quote) ? tokens_[at_ + 1].text : string_view{};
+        Words name;
+        std::size_t at = at_ + 2;
+        for (; !quote.empty() && is(at, Kind::word) && name.size() < max_words; ++at) name.push_back(tokens_[at].text);
+        if (name.empty() || !is(at, Kind::quote, quote) || !is(at + 1, Kind::comma)) return false;
+        const auto value = value_at(at + 2);
+        if (!value || !is(value->end, Kind::close, ")")) return false;
+        end_part();
+        metrics_.add({name, {}, value->number});
+        at_ = value->end + 1;
+        return true;
+    }
+
+    /// Returns true if a list of pairs in brackets begins behind this word: "OrderedDict([('loss', 0.5)])".
+    [[nodiscard]] bool holds_pairs(std::size_t word) const {
+        return is(word, Kind::word) && is(word + 1, Kind::open, "(") && tokens_[word + 1].gap == 0 &&
+               is(word + 2, Kind::open, "[") && is(word + 3, Kind::open, "(") && is(word + 4, Kind::quote);
+    }
+
+    /// Notes the epoch of a bracket that holds nothing else, and moves behind it: "[Epoch 3]", "[Epoch: 3/10]".
+    bool is_epoch_in_brackets() {
+        if (!is(at_ + 1, Kind::word) || !is_epoch(tokens_[at_ + 1].text)) return false;
+        const std::size_t number = at_ + (is_separator(at_ + 2) ? 3 : 2);
+        if ((!is(number, Kind::number) && !is(number, Kind::junk)) || !is(number + 1, Kind::close, "]")) return false;
+        end_part();
+        words_ = {tokens_[at_ + 1].text};
+        if (is(number, Kind::number)) note_epoch(tokens_[number].number);
+        if (is(number, Kind::junk)) note_progress(number);
+        words_.clear();
+        at_ = number + 2;
+        return true;
     }
 
     /// Returns true if the bracket at this token, behind words, may hold their value and not an index or a counter:
@@ -422,6 +468,19 @@ class LineParser : TokenLine {
                     qualifier_ += (qualifier_.empty() ? "" : "_") + string(word);
         }
         at_ = close + 1;
+        return true;
+    }
+
+    /// Takes a count in brackets right behind a name for a part of it: NDCG_k_20 of "NDCG(k=20) = 0.5".
+    bool take_setting(const Token& bracket) {
+        const bool count = is(at_ + 1, Kind::word) && is(at_ + 2, Kind::equals) && is(at_ + 3, Kind::number) &&
+                           is(at_ + 4, Kind::close, ")") && is_separator(at_ + 5) && value_at(at_ + 6);
+        if (!count || bracket.gap > 0 || is_progress(tokens_[at_ + 1].text) ||
+            tokens_[at_ + 3].text.find_first_not_of("0123456789") != string_view::npos)
+            return false;
+        words_.push_back(tokens_[at_ + 1].text);
+        words_.push_back(tokens_[at_ + 3].text);
+        at_ += 5;
         return true;
     }
 
@@ -483,6 +542,7 @@ class LineParser : TokenLine {
             is_preposition(words_[0]))
             return;
         if (is_average_over(words_)) return;
+        if (words_.size() > 1 && lower_case(words_.back()) == "epochs") return;  // "total number of epochs: 75"
         reading_.epoch = number;
     }
 

@@ -79,7 +79,7 @@ JoinedNames names_in(const Words& words) {
             found.names.push_back(words);
             found.names.back()[place] = trim(part);
         }
-        const auto is_of_phase = [&](const Words& name) { return phase_of(name[place]) != Phase::none; };
+        const auto is_of_phase = [&](const Words& name) { return phase_in(name[place]) != Phase::none; };
         const auto phases = std::count_if(found.names.begin(), found.names.end(), is_of_phase);
         if (phases != 0 && phases != static_cast<std::ptrdiff_t>(found.names.size())) return {};
         return found;

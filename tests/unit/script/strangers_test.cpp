@@ -591,6 +591,48 @@ TEST(Strangers, AFinalValueNearTheLastOneIsNoRoundedCopy) {
                  {"a copy with fewer digits", "acc", "epoch 1 acc 0.95667\nfinal result acc 0.957\n", {0.95667}}});
 }
 
+TEST(Strangers, LabelsBeforeBarsAndCountersAreOfTheirLine) {
+    const std::string bars =
+        "Epoch: 0\ntrain: 100%|####| 46/46 [00:12<00:00,  3.59it/s, dice_loss - 0.25, iou_score - 0.5]\n"
+        "valid: 100%|####| 101/101 [00:03<00:00, 32.53it/s, dice_loss - 0.5, iou_score - 0.75]\nEpoch: 1\n"
+        "train: 100%|####| 46/46 [00:12<00:00,  3.59it/s, dice_loss - 0.25, iou_score - 0.625]\n"
+        "valid: 100%|####| 101/101 [00:03<00:00, 32.53it/s, dice_loss - 0.5, iou_score - 0.875]\n";
+    expect_read({
+        {"segmentation_models", "valid_iou_score", bars, {0.75, 0.875}},
+        {"a counter without blanks",
+         "eval_acc",
+         "train epoch:0 step:0 loss:2.5 acc:0.25\neval epoch:0 step:0 loss:2.5 acc:0.5\n"
+         "train epoch:1 step:9 loss:2.5 acc:0.625\neval epoch:1 step:9 loss:2.5 acc:0.75\n",
+         {0.5, 0.75}},
+        {"a bar without metrics, which heads nothing",
+         "loss",
+         "Evaluating: 100%|####| 4/4 [00:01<00:00, 4.0it/s]\nloss: 0.5\nEvaluating: 100%|####| 4/4 [00:01<00:00]\n"
+         "loss: 0.25\n",
+         {0.5, 0.25}},
+        {"a phase joined with a word of its own",
+         "valid_acc",
+         "Epoch: 1 | MbTrain/Valid ACC: 0.9/0.5\nEpoch: 2 | MbTrain/Valid ACC: 0.95/0.75\n",
+         {0.5, 0.75}},
+        {"the constant of another model", "loss", "average loss = 0.5\nbest constant's loss = 0.75\n", {}},
+    });
+}
+
+TEST(Strangers, PairsAndCallsOfPythonAreRead) {
+    expect_read({
+        {"TensorFlow Federated",
+         "loss",
+         "Round 0: OrderedDict([('sparse_categorical_accuracy', 0.25), ('loss', 2.5)])\n"
+         "Round 1: OrderedDict([('sparse_categorical_accuracy', 0.5), ('loss', 1.5)])\n",
+         {2.5, 1.5}},
+        {"behind a name",
+         "acc",
+         "round 1, metrics=OrderedDict([('acc', 0.25), ('n', 4)])\nround 2, metrics=OrderedDict([('acc', 0.5), ('n', "
+         "4)])\n",
+         {0.25, 0.5}},
+        {"a count of the call", "NDCG(k:20)", "NDCG(k=20) = 0.5\nNDCG(k=10) = 0.25\n", {0.5}},
+    });
+}
+
 TEST(Strangers, TablesWithTextsRowsWithGapsAndHeadersOfTwoLinesAreRead) {
     const std::string header =
         "| Trial name | ID | status  | loc     | iter | reward "
