@@ -59,6 +59,7 @@ inline constexpr FormRow form_rows[] = {
     {Form::trailer, At::begin, "In addition: Warning message"},
     {Form::trailer, At::begin, "Warning message:"},
     {Form::trailer, At::begin, "Warning messages:"},
+    {Form::trailer, At::begin, "Error in rule "},  // Snakemake
     {Form::error, At::begin, "Error in "},
     // JavaScript.
     {Form::trailer, At::begin, "Node.js v"},
@@ -172,6 +173,11 @@ inline constexpr FormRow form_rows[] = {
     {Form::trailer, At::begin, "error: Recipe `"},
     {Form::trailer, At::begin, "error: recipe `"},
     {Form::trailer, At::begin, "Command exited with non-zero status"},
+    {Form::trailer, At::begin, "Shutting down, this might take some time"},
+    {Form::trailer, At::begin, "Exiting because a job execution failed"},
+    {Form::trailer, At::begin, "The build failed. "},
+    {Form::error, At::anywhere, "oom_kill event"},
+    {Form::error, At::begin, "srun: error: Unable to "},
     {Form::trailer, At::begin, "srun: "},
     {Form::trailer, At::begin, "slurmstepd: "},
     {Form::trailer, At::begin, "ERROR conda.cli.main_run"},
@@ -193,6 +199,8 @@ inline constexpr FormRow form_rows[] = {
     // Messages of programs about their arguments.
     {Form::trailer, At::begin, "Usage"},
     {Form::trailer, At::begin, "usage"},
+    {Form::trailer, At::begin, "See '"},
+    {Form::trailer, At::begin, "Run '"},
     {Form::trailer, At::begin, "Try '"},
     {Form::trailer, At::begin, "Try `"},
     // Common to many.

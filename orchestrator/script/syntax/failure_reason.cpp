@@ -77,7 +77,7 @@ void unframe(Lines& lines) {
             line = begin == string_view::npos ? "" : string(text.substr(begin));
         } else if (grouped && text.starts_with("| ")) {
             line = string(text.substr(2));
-        } else if (text.starts_with("\u256d") || text.starts_with("\u2570")) {
+        } else if (text.starts_with("\u256d") || (text.starts_with("\u2570") && text.ends_with("\u256f"))) {
             line.clear();
         } else if (constexpr string_view bar = "\u2502"; text.starts_with(bar) && text.size() > bar.size()) {
             string_view inner = text.substr(bar.size());
@@ -85,6 +85,22 @@ void unframe(Lines& lines) {
             line = string(trimmed(inner));
         }
     }
+}
+
+/// Removes the number of a process that `srun --label` prints in front of each line, if one is in front of a traceback.
+void drop_labels(Lines& lines) {
+    const auto label_size = [](string_view line) {
+        const auto end = line.find_first_not_of("0123456789", line.find_first_not_of(' '));
+        return end != string_view::npos && end > 0 && line.substr(end).starts_with(':') ? end + 1 : std::size_t{0};
+    };
+    const auto labels_traceback = [&](const string& line) {
+        const std::size_t size = label_size(line);
+        return size > 0 && trimmed(string_view(line).substr(size)).starts_with(traceback);
+    };
+    if (std::none_of(lines.begin(), lines.end(), labels_traceback)) return;
+    for (string& line : lines)
+        if (const std::size_t size = label_size(line); size > 0)
+            line.erase(0, size + (string_view(line).substr(size).starts_with(' ') ? 1 : 0));
 }
 
 /// Removes tracebacks of errors that Python ignores while it ends.
@@ -108,6 +124,7 @@ Lines lines_of(string_view text) {
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     unframe(lines);
+    drop_labels(lines);
     drop_ignored(lines);
     return lines;
 }
@@ -169,7 +186,11 @@ bool is_frame(string_view line) {
     return line.ends_with(')') && contains(line, ".") && line.find('(') < line.find(' ');
 }
 
+/// Returns true for a progress bar, which is drawn once more while the program ends: "Epoch 0:   0%|  | 0/9 [00:00<?".
+bool is_progress_bar(string_view line) { return contains(line, "%|") && contains(line, "| ") && contains(line, "/"); }
+
 Form form_of(string_view line) {
+    if (is_progress_bar(line)) return Form::trailer;
     if (is_ornament(line) || is_frame(line) || (line.starts_with("==") && line.ends_with("=="))) return Form::trailer;
     if (is_shell_death(line)) return Form::killed;
     // A metric may be named "Error".
@@ -221,7 +242,7 @@ struct Found {
 bool announces(string_view line) {
     return line.ends_with(':') || line.ends_with(": ") || line.starts_with("terminate called after throwing") ||
            ((line.starts_with("Error using ") || line.starts_with("{Error using ")) && line.ends_with(')')) ||
-           line.starts_with("Execution error ");
+           line.ends_with(" TaskFailedException") || line.starts_with("Execution error ");
 }
 
 /// Looks upwards from the end for the line of the error. If none has the form of an error, the last line is taken.
@@ -234,6 +255,8 @@ std::optional<Found> find_error(const Lines& lines) {
         const string_view line = lines[i];
         if (trimmed(line).empty()) continue;
         if (is_indented(line)) {
+            constexpr string_view cross = "\u00d7 ";  // uv and others begin their errors so
+            if (trimmed(line).starts_with(cross)) return Found{i, Form::error};
             if (trimmed(line) == "while executing" && i > 0) return Found{i - 1, Form::error};  // Tcl
             if (!last) last = i;
             continue;
@@ -320,6 +343,12 @@ struct Traceback {
     std::size_t end = 0;      ///< after the last one
 };
 
+/// Returns true if the exception's text says where and why below a blank line, as that of TensorFlow does:
+/// "InvalidArgumentError: Graph execution error:".
+bool continues_below(const Lines& lines, std::size_t message) {
+    return lines[message].ends_with(':') && message + 1 < lines.size() && trimmed(lines[message + 1]).empty();
+}
+
 /// Returns the last traceback that begins before `before` and is complete.
 std::optional<Traceback> last_traceback(const Lines& lines, std::size_t before) {
     for (std::size_t i = std::min(before, lines.size()); i-- > 0;) {
@@ -333,6 +362,7 @@ std::optional<Traceback> last_traceback(const Lines& lines, std::size_t before) 
         while (end < lines.size() && !trimmed(lines[end]).empty() && !is_ornament(lines[end]) && !goes_on(lines[end]) &&
                (is_indented(lines[end]) || form_of(lines[end]) != Form::trailer))
             ++end;
+        if (continues_below(lines, message)) end = lines.size();
         return Traceback{i, message, end};
     }
     return std::nullopt;
@@ -417,7 +447,8 @@ std::optional<FailureReason> reason_by_traceback(const Lines& lines) {
         }
     } else {
         int others = 0;
-        for (std::size_t i = found->message + 1; i < lines.size(); ++i) {
+        for (std::size_t i = continues_below(lines, found->message) ? found->end : found->message + 1; i < lines.size();
+             ++i) {
             if (trimmed(lines[i]).empty() || is_indented(lines[i]) || form_of(lines[i]) == Form::trailer) continue;
             reason.fatal = false;
             if (i >= found->end && (goes_on(lines[i]) || ++others > max_lines_after)) return std::nullopt;

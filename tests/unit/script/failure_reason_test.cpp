@@ -344,6 +344,49 @@ const Printed printed[] = {
      "ValueError                                Traceback (most recent call last)\nCell In[1], line 1\n"
      "----> 1 raise ValueError('no')\n\nValueError: the learning rate is not allowed\n",
      "ValueError: the learning rate is not allowed"},
+    {"Docker",
+     "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]].\n\n"
+     "Run 'docker run --help' for more information\n",
+     "docker: Error response from daemon: could not select device driver \"\" with capabilities: [[gpu]]."},
+    {"Docker, an image",
+     "docker: Error response from daemon: pull access denied for trainer.\nSee 'docker run --help'.\n",
+     "docker: Error response from daemon: pull access denied for trainer."},
+    {"MSBuild",
+     "/app/Program.cs(3,9): error CS0103: The name 'lr' does not exist [/app/app.csproj]\n\n"
+     "The build failed. Fix the build errors and run again.\n",
+     "/app/Program.cs(3,9): error CS0103: The name 'lr' does not exist [/app/app.csproj]"},
+    {"a task of Julia",
+     "ERROR: LoadError: TaskFailedException\n\n    nested task error: ArgumentError: no rate\n    Stacktrace:\n"
+     "      [1] train(lr::Float64)\nStacktrace:\n [1] wait(t::Task)\n   @ Base ./task.jl:351\n"
+     "in expression starting at /root/train.jl:9\n",
+     "ERROR: LoadError: TaskFailedException: nested task error: ArgumentError: no rate"},
+    {"uv",
+     "  \u00d7 No solution found when resolving dependencies:\n  \u2570\u2500\u25b6 Because torchh was not found,\n"
+     "      your project's requirements are unsatisfiable.\n",
+     "\u00d7 No solution found when resolving dependencies: \u2570\u2500\u25b6 Because torchh was not found,"},
+    {"a bar that is drawn once more",
+     "Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError: the learning rate is not allowed\n"
+     "Epoch 0:   0%|          | 0/100 [00:00<?, ?it/s]\n",
+     "ValueError: the learning rate is not allowed", true},
+    {"srun --label",
+     "0: Traceback (most recent call last):\n0:   File \"a\", line 1, in f\n0: ValueError: the learning rate\n"
+     "srun: error: node12: task 0: Exited with exit code 1\n",
+     "ValueError: the learning rate", true},
+    {"Slurm",
+     "slurmstepd: error: Detected 1 oom_kill event in StepId=123.0.\nsrun: error: node1: task 0: Out Of Memory\n",
+     "slurmstepd: error: Detected 1 oom_kill event in StepId=123.0."},
+    {"TensorFlow",
+     "Traceback (most recent call last):\n  File \"a\", line 1, in f\n"
+     "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:\n\n"
+     "Detected at node 'dense/MatMul' defined at (most recent call last):\n    File \"a\", line 1, in f\n"
+     "Node: 'dense/MatMul'\nIn[0] mismatch In[1] shape: 3 vs. 4\n\t [[{{node dense/MatMul}}]] [Op:__inference_1]\n",
+     "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:", true},
+    {"Snakemake",
+     "Traceback (most recent call last):\n  File \"a\", line 1, in f\nValueError: the learning rate is not allowed\n"
+     "Error in rule train:\n    jobid: 0\n    shell:\n        python train.py\n\n"
+     "Shutting down, this might take some time.\nExiting because a job execution failed. Look above for error "
+     "message\n",
+     "ValueError: the learning rate is not allowed", true},
     {"red", "\x1b[31mERROR: \x1b[0mthe learning rate is not allowed\n", "ERROR: the learning rate is not allowed"},
 };
 
