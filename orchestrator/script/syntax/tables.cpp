@@ -171,9 +171,11 @@ bool Tables::read(string_view line, Reading& reading) {
                     columns.begins.push_back(at(cell));
                     columns.ends.push_back(at(cell) + cell.size());
                 }
-                if (headers.empty() && row.size() > 2 && are_below(columns, above))
+                if (headers.empty() && row.size() > 2 && are_below(columns, above)) {
+                    columns.running = std::any_of(above.names.begin(), above.names.end(), is_average);
                     for (std::size_t i = 0; i < row.size(); ++i)
                         columns.names[i] = above.names[i] + '_' + columns.names[i];
+                }
             }
             candidates_.push_back(std::move(columns));
         }
@@ -395,6 +397,7 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
                    : has_label && !of_texts ? name_in(cells[0])
                                             : "";
     if (std::find(std::begin(all), std::end(all), label) != std::end(all)) label.clear();
+    reading.running = reading.running || columns.running;
     // Two columns, or "Metric | Train | Val", have the names in their rows.
     const bool named_rows =
         has_label && !of_texts && extra == 0 && (count == 2 || fit(columns.names[0], "metric") <= Fit::spelling);

@@ -29,6 +29,7 @@ class Tables {
         bool remarks = false;                       ///< true once a row had no text in the last column
         bool numeric_last = false;                  ///< true once a row had a number in the last column
         std::vector<bool> numeric{};                ///< likewise for each column
+        bool running = false;                       ///< true if the rows have averages so far
     };
 
     static bool continues_header(Columns& columns, const Cells& cells);

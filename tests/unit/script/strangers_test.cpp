@@ -659,8 +659,16 @@ TEST(Strangers, TablesWithTextsRowsWithGapsAndHeadersOfTwoLinesAreRead) {
          "average  since         example        example        current        current  current\n"
          "loss     last          counter         weight          label        predict features\n"
          "1.000000 1.000000            1            1.0         1.0000         0.0000      290\n"
+         "0.500000 0.000074            2            2.0         0.0000         0.0086      608\n"
+         "average loss = 0.25\n",
+         {0.25}},
+        {"Vowpal Wabbit, cut off",
+         "average_loss",
+         "average  since         example        example        current        current  current\n"
+         "loss     last          counter         weight          label        predict features\n"
+         "1.000000 1.000000            1            1.0         1.0000         0.0000      290\n"
          "0.500000 0.000074            2            2.0         0.0000         0.0086      608\n",
-         {1, 0.5}},
+         {0.5}},
     });
 }
 
