@@ -110,6 +110,7 @@ class LineParser : TokenLine {
     void on_number(const Token& token) {
         ++at_;
         if (is_bar_after(at_ - 1)) return words_.empty() ? end_part() : drop_part();
+        if (note_spaced_progress()) return;
         if (words_.empty()) return skip_unit();  // "300 img/s"
         const bool percent = is(at_, Kind::colon) && is(at_ + 1, Kind::number) && tokens_[at_ + 1].percent;
         const bool described =
@@ -137,6 +138,26 @@ class LineParser : TokenLine {
         on_bare_value(average.value_or(token.number), apart ? max_apart_words : max_pair_words,
                       doubt == Doubt::none && !average && competes(at_) ? Doubt::several_numbers : doubt);
         if (token.sentence_end) end_part();
+    }
+
+    /// Notes the progress of the number before this token, behind a label, a counter or nothing, and moves behind it:
+    /// "epoch 5  1000 / 8223 loss=2.5", "valid subset  100 / 131 loss=3.5".
+    bool note_spaced_progress() {
+        const auto is_whole = [&](std::size_t at) {
+            return is(at, Kind::number) && tokens_[at].text.find_first_not_of("0123456789") == string_view::npos;
+        };
+        const bool ratio =
+            is_whole(at_ - 1) && is(at_, Kind::junk, "/") && is_whole(at_ + 1) && is(at_ + 2, Kind::word);
+        const bool behind_number = words_.empty() && at_ > 1 && is(at_ - 2, Kind::number);
+        if (!ratio || (!behind_number && !is_label(words_))) return false;
+        const std::pair progress{static_cast<std::int64_t>(tokens_[at_ - 1].number),
+                                 static_cast<std::int64_t>(tokens_[at_ + 1].number)};
+        if (!reading_.progress) reading_.progress = progress;
+        if (!batches_ && reading_.epoch) batches_ = progress;
+        if (is_label(words_)) metrics_.set_label(words_);
+        words_.clear();
+        at_ += 2;
+        return true;
     }
 
     /// Takes a share right before the separator of a number for a part of the name: "mAP 0.5: 0.61".
@@ -253,8 +274,9 @@ class LineParser : TokenLine {
             if (changes) at_ += 2;
             return drop_part();
         }
-        // "Train: 3 [  50/100]" counts epochs
-        const bool counts = words_.size() == 1 && phase_of(words_[0]) != Phase::none && is(at_, Kind::open, "[");
+        // "Train: 3 [  50/100]" counts epochs, and "train: 468 loss: 0.5" batches
+        const bool counts =
+            words_.size() == 1 && phase_of(words_[0]) != Phase::none && (is(at_, Kind::open, "[") || names_result(at_));
         if (counts && digits.find_first_not_of("0123456789") == string_view::npos)
             metrics_.set_label(words_);
         else if (name_is_metric) {
@@ -266,6 +288,12 @@ class LineParser : TokenLine {
         words_.clear();
         scaled_ = false;
         skip_unit();
+    }
+
+    /// Returns true for a metric of its own at this token, with its separator.
+    [[nodiscard]] bool names_result(std::size_t at) const {
+        return is(at, Kind::word) && tokens_[at].gap == 1 && has_metric_word(tokens_[at].text) &&
+               is_separator(at + 1) && value_at(at + 2);
     }
 
     /// Takes the words before a progress bar or a counter for the label of this line, and of no further one: "val:

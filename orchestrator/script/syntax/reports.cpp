@@ -115,20 +115,13 @@ bool quotes(string_view form) {
 }
 
 // The first rule that applies decides. A further rule is a function with its reason, and its place in this table.
-constexpr Reports::Rule Reports::rules[] = {&Reports::line_twice,
-                                            &Reports::average_waits,
-                                            &Reports::average_beside_reports,
-                                            &Reports::quotation,
-                                            &Reports::status_of_first_epoch,
-                                            &Reports::nothing_waits,
-                                            &Reports::line_again,
-                                            &Reports::content_again,
-                                            &Reports::epoch_of_another_stream,
-                                            &Reports::line_of_known_form,
-                                            &Reports::rounded_value_again,
-                                            &Reports::epoch_again,
-                                            &Reports::value_of_another_form,
-                                            &Reports::line_of_new_form};
+constexpr Reports::Rule Reports::rules[] = {
+    &Reports::line_twice,   &Reports::average_waits,         &Reports::average_beside_reports,
+    &Reports::quotation,    &Reports::status_of_first_epoch, &Reports::nothing_waits,
+    &Reports::line_again,   &Reports::content_again,         &Reports::epoch_of_another_stream,
+    &Reports::end_of_epoch, &Reports::line_of_known_form,    &Reports::rounded_value_again,
+    &Reports::epoch_again,  &Reports::value_of_another_form, &Reports::line_of_new_form,
+};
 
 Reports::Verdict Reports::judge(const Report& report) {
     const bool new_epoch = report.epoch && epoch_ != report.epoch;
@@ -168,7 +161,7 @@ Reports::Judgement Reports::average_waits(const Report& report, const Place& pla
 
 /// Lines without progress report, so that averages so far do not.
 Reports::Judgement Reports::average_beside_reports(const Report& report, const Place&) {
-    return report.running ? Judgement{Verdict::none} : Judgement{};
+    return report.running || (ends_report_ && report.unfinished) ? Judgement{Verdict::none} : Judgement{};
 }
 
 /// Best values and the like are quoted, but a status may stand before the value of a new epoch: "epoch 3, improved:
@@ -238,6 +231,19 @@ Reports::Judgement Reports::rounded_value_again(const Report& report, const Plac
     return repeats ? Judgement{Verdict::none} : Judgement{};
 }
 
+/// A line that tells no progress reports the epoch better than those before it, which tell how far it is. Such lines
+/// count no more from here on.
+Reports::Judgement Reports::end_of_epoch(const Report& report, const Place& place) {
+    const bool ends = found_ && unfinished_ && !report.unfinished && !report.progress && !place.begins_epoch &&
+                      epoch_ && counted_in_ == epoch_ && !known(report) && !same_but_rounded(report.value, *last_);
+    if (!ends) return {};
+    warned_ = false;
+    warn(report, "the former tell how far an epoch is, and from here on the latter alone count");
+    ends_report_ = true;
+    form_ = report.form;
+    return count(report, Verdict::counts);
+}
+
 /// An epoch has one report.
 Reports::Judgement Reports::epoch_again(const Report& report, const Place& place) {
     if (place.begins_epoch || !epoch_ || counted_in_ != epoch_) return {};
@@ -263,6 +269,8 @@ bool Reports::known(const Report& report) const { return values_.contains(report
 Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool again) {
     if (!found_) form_ = report.form, line_ = report.line;
     found_ = true;
+    const bool goes_on = again && report.progress && (unfinished_ || report.unfinished);  // "iter 9/9" is of them, too
+    unfinished_ = report.epoch && (report.unfinished || goes_on);
     remember(report, again);
     return verdict;
 }

@@ -29,7 +29,8 @@ struct Report {
     std::optional<double> round;    ///< the one that the line or one before it names
     bool running = false;           ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
-    Subject subject{};  ///< that the value is of
+    bool unfinished = false;  ///< true if the line tells how far an epoch is: "batch 3", "iter 4/40"
+    Subject subject{};        ///< that the value is of
 };
 
 /// Returns the words before `name` in a line, in lower case, without those that hold digits, levels of logs, months and
@@ -84,6 +85,7 @@ class Reports {
     Judgement epoch_of_another_stream(const Report& report, const Place& place);
     Judgement line_of_known_form(const Report& report, const Place& place);
     Judgement rounded_value_again(const Report& report, const Place& place);
+    Judgement end_of_epoch(const Report& report, const Place& place);
     Judgement epoch_again(const Report& report, const Place& place);
     Judgement value_of_another_form(const Report& report, const Place& place);
     Judgement line_of_new_form(const Report& report, const Place& place);
@@ -96,9 +98,11 @@ class Reports {
     void warn_of_epoch(const std::string& line, const std::string& other);
     void warn(const Report& report, const std::string& fate);
 
-    std::string form_;    ///< of the lines that count
-    std::string line_;    ///< the first of them
-    bool found_ = false;  ///< true if a line that is no quotation and no running average counts
+    std::string form_;          ///< of the lines that count
+    std::string line_;          ///< the first of them
+    bool found_ = false;        ///< true if a line that is no quotation and no running average counts
+    bool unfinished_ = false;   ///< true if all lines that have counted in the epoch tell how far it is
+    bool ends_report_ = false;  ///< true once a line at the end of an epoch has counted beside them
     std::optional<Report> waiting_;
     std::optional<double> epoch_;       ///< the last one that was named
     std::optional<double> counted_in_;  ///< the epoch of the last report that counted

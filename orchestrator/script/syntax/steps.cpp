@@ -39,6 +39,15 @@ std::optional<double> count_in(const Reading& reading) {
     return {};
 }
 
+/// Returns true if a line tells how far its epoch is: "batch 3", "iter 4/40".
+bool tells_progress(const Reading& reading) {
+    const auto counts = [](const NamedNumber& one) { return is_counter(one.name) && !is_epoch(one.name); };
+    const bool unfinished = reading.progress && !reading.counts_epochs &&
+                            reading.progress->first < reading.progress->second &&
+                            static_cast<double>(reading.progress->first) != reading.epoch;
+    return unfinished || std::any_of(reading.metrics.begin(), reading.metrics.end(), counts);
+}
+
 /// Returns true for a progress bar: "100%|####| 50/50", "100% 148/148 [00:38<00:00, 3.82it/s]".
 bool is_bar(string_view text) {
     const auto sign = text.find_first_not_of("0123456789. ");
@@ -147,6 +156,7 @@ void StepReader::take_reading(const Reading& reading) {
                         .round = subjects_.round(),
                         .running = reading.running,
                         .progress = reading.progress,
+                        .unfinished = tells_progress(reading),
                         .subject = subjects_.of(reading, objective->bare)});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();

@@ -480,5 +480,48 @@ TEST(FormOf, IsThatOfItsPrintStatement) {
     EXPECT_FALSE(quotes("epoch"));
 }
 
+TEST(Reports, ALineAtTheEndOfAnEpochReportsItBesideLinesThatTellItsProgress) {
+    const std::string told = "from here on the latter alone count";
+    const auto expect = [&](const std::string& objective, const std::string& output,
+                            const std::vector<double>& values) {
+        const Found found = read_output(objective, output);
+        EXPECT_EQ(found.values, values) << output;
+        EXPECT_THAT(found.warning, ::testing::HasSubstr(told)) << output;
+    };
+    // fairseq
+    expect("valid_loss",
+           "| epoch 004 | valid on 'valid' subset  1000 / 1311 loss=3.25\n"
+           "| epoch 004 | valid on 'valid' subset | valid loss 3.75 | valid ppl 12.94\n"
+           "| epoch 005  1000 / 8223 loss=2.17 (3.20), wps=959\n"
+           "| epoch 005 | valid on 'valid' subset  1000 / 1311 loss=2.75\n"
+           "| epoch 005 | valid on 'valid' subset | valid loss 3.125 | valid ppl 8.78\n",
+           {3.25, 3.75, 3.125});
+    // NeuroNLP2
+    expect("train_loss",
+           "Epoch 1 (LSTM, learning rate=0.01)\ntrain: 100/468 loss: 2.5, acc: 50.91%, time left: 52.15s\n"
+           "train: 468 loss: 1.5, acc: 68.21%, time: 72.15s\n"
+           "Epoch 2 (LSTM, learning rate=0.01)\ntrain: 100/468 loss: 0.75, acc: 50.91%, time left: 52.15s\n"
+           "train: 468 loss: 0.5, acc: 68.21%, time: 72.15s\n",
+           {2.5, 1.5, 0.5});
+    // PaddleClas
+    expect("top1",
+           "[Eval][Epoch 0][Iter: 0/157]top1: 1.0, top5: 1.0\n[Eval][Epoch 0][Iter: 20/157]top1: 0.75, top5: 1.0\n"
+           "[Eval][Epoch 0][Avg]top1: 0.5, top5: 1.0\n[Eval][Epoch 1][Iter: 0/157]top1: 1.0, top5: 1.0\n"
+           "[Eval][Epoch 1][Avg]top1: 0.625, top5: 1.0\n",
+           {1.0, 0.75, 0.5, 0.625});
+    expect("loss",
+           "Epoch 1 Batch 0 Loss 5.5\nEpoch 1 Batch 100 Loss 2.5\nEpoch 1 Loss 1.5\n"
+           "Epoch 2 Batch 0 Loss 1.25\nEpoch 2 Loss 1.125\n",
+           {5.5, 2.5, 1.5, 1.125});
+}
+
+TEST(Reports, ALineBesideBarsOfWholeEpochsIsNoReportOfTheirs) {
+    const Found found = read_output("loss",
+                                    "Epoch 1/2\n9/9 - 1s - loss: 0.75\nThe mean over this epoch: loss 0.875\n"
+                                    "Epoch 2/2\n9/9 - 1s - loss: 0.5\nThe mean over this epoch: loss 0.625\n");
+    EXPECT_EQ(found.values, (std::vector{0.75, 0.5}));
+    EXPECT_NE(found.warning, "");
+}
+
 }  // namespace
 }  // namespace hpo::script
