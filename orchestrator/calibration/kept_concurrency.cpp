@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
 #include "hpo/regular_file.hpp"
+#include "hpo/short_hash.hpp"
 
 namespace hpo {
 
@@ -18,15 +18,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t most_kept_at_once = 1 << 16;
 constexpr double most_log_ratio = 20;
-
-/// Returns the FNV-1a hash of a text in hexadecimal digits.
-std::string hash_text(std::string_view text) {
-    std::uint64_t hash = 14695981039346656037ULL;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    char digits[17];
-    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-    return digits;
-}
 
 Json to_json(const FoundConcurrency& found) {
     Json changes = Json::array();
@@ -71,7 +62,7 @@ std::string kind_of_trial(const Study& study, std::string_view backend) {
 }
 
 std::filesystem::path concurrency_file(const std::filesystem::path& cache, const ConcurrencyKey& key) {
-    return cache / "concurrency" / (hash_text(key.machine + '\n' + key.device + '\n' + key.kind) + ".json");
+    return cache / "concurrency" / (short_hash(key.machine + '\n' + key.device + '\n' + key.kind) + ".json");
 }
 
 std::optional<RememberedConcurrency> load_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key) {

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <set>
 
+#include "hpo/short_hash.hpp"
+
 namespace hpo {
 namespace {
 
@@ -65,15 +67,6 @@ std::string pci_of(DeviceInfo info, cl_device_id device) {
     }
     char written[32];
     std::snprintf(written, sizeof written, "%08x:%02x:%02x.0", address[0], address[1], address[2]);
-    return written;
-}
-
-/// FNV-1a, 64 bits, in hex.
-std::string short_hash(const std::string& text) {
-    std::uint64_t hash = 14695981039346656037ULL;
-    for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 1099511628211ULL;
-    char written[17];
-    std::snprintf(written, sizeof written, "%016llx", static_cast<unsigned long long>(hash));
     return written;
 }
 

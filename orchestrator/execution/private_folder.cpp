@@ -8,22 +8,14 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "hpo/short_hash.hpp"
 
 namespace hpo {
 namespace fs = std::filesystem;
 namespace {
-
-/// FNV-1a, 64 bits, in hex.
-std::string short_name(const std::string& tag) {
-    std::uint64_t hash = 14695981039346656037ULL;
-    for (const char c : tag) hash = (hash ^ static_cast<std::uint8_t>(c)) * 1099511628211ULL;
-    char text[17];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-    return text;
-}
 
 fs::path base_folder() {
     constexpr std::size_t most_bytes = 56;  // leaves room for the folder's own name and a socket's
@@ -68,7 +60,7 @@ Result<PrivateFolder> PrivateFolder::make(const std::string& tag) {
     constexpr int most_tries = 100;
     int why = 0;
     for (int tried = 0; tried < most_tries; ++tried) {
-        std::string name = (base / ("hpo-" + short_name(tag) + "-XXXXXX")).string();
+        std::string name = (base / ("hpo-" + short_hash(tag) + "-XXXXXX")).string();
         if (::mkdtemp(name.data()) == nullptr)
             return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
         // Between mkdtemp() and lock() another process may have taken it for a folder that was left over.

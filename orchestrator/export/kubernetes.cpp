@@ -7,6 +7,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
+#include "hpo/short_hash.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/export/run_folders.hpp"
 
@@ -158,7 +159,7 @@ string job_name_of(const string& study) {
     while (name.ends_with('-')) name.pop_back();
     if (name == "hpo-" + study && name.size() <= longest_job_name) return name;
     char digits[10];
-    std::snprintf(digits, sizeof digits, "-%08llx", static_cast<unsigned long long>(hash_of(study) & 0xFFFFFFFF));
+    std::snprintf(digits, sizeof digits, "-%08llx", static_cast<unsigned long long>(fnv_hash(study) & 0xFFFFFFFF));
     name.resize(std::min(name.size(), longest_job_name - 9));
     return name + digits;
 }

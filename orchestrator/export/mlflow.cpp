@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "hpo/short_hash.hpp"
 #include "orchestrator/export/registry.hpp"
 #include "orchestrator/export/run_folders.hpp"
 
@@ -23,7 +24,7 @@ enum class RunStatus { running = 1, scheduled = 2, finished = 3, failed = 4, kil
 string experiment_id(const Study& study) {
     char text[24];
     std::snprintf(text, sizeof text, "%018llu",
-                  static_cast<unsigned long long>(hash_of(study.name) % 1000000000000000000ULL));
+                  static_cast<unsigned long long>(fnv_hash(study.name) % 1000000000000000000ULL));
     return text;
 }
 

@@ -2,19 +2,15 @@
 
 #include <cstdio>
 
-namespace hpo::exporting {
+#include "hpo/short_hash.hpp"
 
-std::uint64_t hash_of(std::string_view text) {
-    std::uint64_t hash = 14695981039346656037ULL;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    return hash;
-}
+namespace hpo::exporting {
 
 std::string run_id(const Study& study, const TrialRecord& trial) {
     const std::string name = study.name + '/' + std::to_string(trial.number) + '/' + std::to_string(trial.queued_at);
     char text[40];
-    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash_of(name)),
-                  static_cast<unsigned long long>(hash_of(name + '/')));
+    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(fnv_hash(name)),
+                  static_cast<unsigned long long>(fnv_hash(name + '/')));
     return text;
 }
 

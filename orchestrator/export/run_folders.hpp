@@ -13,9 +13,6 @@
 
 namespace hpo::exporting {
 
-/// FNV-1a, 64 bits.
-std::uint64_t hash_of(std::string_view text);
-
 /// Returns 32 hexadecimal digits, which differ between studies and trials, and are the same at each export.
 std::string run_id(const Study& study, const TrialRecord& trial);
 
