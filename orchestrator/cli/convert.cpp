@@ -16,6 +16,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/import/convert.hpp"
 #include "orchestrator/import/registry.hpp"
 #include "orchestrator/lookup/study_source.hpp"
@@ -56,8 +57,7 @@ void write_file(const ConvertArguments& arguments, const std::string& yaml) {
     if (!written) throw Fatal(written.error().message);
     const auto aside = output->finish();
     if (!aside) throw Fatal(aside.error().message);
-    if (!aside->empty())
-        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside->string()).c_str());
+    tell_moved_aside(*aside);
 }
 
 /// Returns "a, b or c".

@@ -16,6 +16,7 @@
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/export_kubernetes.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/export/registry.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
@@ -99,9 +100,7 @@ int export_command(const ExportArguments& arguments) {
     or_fail(exporting::write(format, snapshot.study, snapshot.record, whole_of(snapshot), output.temporary(),
                              output.path()));
     const auto aside = or_fail(output.finish());
-    if (!aside.empty())
-        std::fprintf(stderr, "hpo: the earlier %s was moved to %s\n",
-                     std::filesystem::is_directory(aside) ? "folder" : "file", printable(aside.string()).c_str());
+    tell_moved_aside(aside);
     std::fprintf(stderr, "hpo: %s of %s%s in %s%s\n", counted(written, "trial").c_str(), snapshot.study.name.c_str(),
                  snapshot.holder ? ", which continues," : "", printable(output.path().string()).c_str(),
                  left_out_text(format, left_out).c_str());

@@ -12,6 +12,7 @@
 #include "hpo/result.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/export/kubernetes.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/output/output_path.hpp"
@@ -121,8 +122,7 @@ int export_kubernetes(const std::string& name, const std::string& path, bool for
         return 0;
     }
     const auto aside = or_fail(write_whole(path, *manifest, force));
-    if (!aside.empty())
-        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
+    tell_moved_aside(aside);
     std::fprintf(stderr, "hpo: %s of %s in %s; its first lines say how they start\n",
                  counted(arguments.agents, "pod").c_str(), study.name.c_str(), printable(path).c_str());
     return 0;

@@ -13,6 +13,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/regular_file.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/init/study_for_script.hpp"
@@ -89,15 +90,6 @@ init::FirstStudy for_data(const InitArguments& arguments) {
     return or_fail(init::study_for_data(facts, as_series));
 }
 
-void write(OutputPath& output, const std::string& text) {
-    auto file = or_fail(FileWriter::create(output.temporary(), output.path()));
-    or_fail(file.write(text));
-    or_fail(file.close(true));
-    const auto aside = or_fail(output.finish());
-    if (!aside.empty())
-        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
-}
-
 /// Checks the study as `hpo check` does, without training: a step of a wide table may take long. Throws Fatal with its
 /// errors.
 void check_written(const std::string& path) {
@@ -113,7 +105,7 @@ int init_command(const InitArguments& arguments) {
     if (!fs::exists(arguments.data, failed)) throw Fatal("no file and no folder " + arguments.data);
     auto output = or_fail(OutputPath::at(arguments.path, OutputPath::Kind::file, arguments.force));
     const init::FirstStudy first = for_data(arguments);
-    write(output, first.text);
+    tell_moved_aside(or_fail(write_whole(output, first.text)));
     std::string text;
     for (const std::string& line : first.found) text += line + '\n';
     print(printable(text, true));

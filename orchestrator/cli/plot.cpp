@@ -4,12 +4,12 @@
 #include <CLI/Formatter.hpp>
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <memory>
 
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/insights/insights.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
@@ -105,8 +105,7 @@ int run_plot(const PlotArguments& arguments) {
     const std::string svg = plot::draw_svg(figure);
     const auto aside =
         or_fail(write_whole(path, path.ends_with(".png") ? or_fail(plot::draw_png(svg)) : svg, arguments.force));
-    if (!aside.empty())
-        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
+    tell_moved_aside(aside);
     return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/output/output_path.hpp"
 #include "os/files.hpp"
@@ -70,8 +71,7 @@ nlohmann::json predict_to_file(const PredictArguments& arguments) {
                     ::linkat(AT_FDCWD, through.c_str(), AT_FDCWD, output->temporary().c_str(), AT_SYMLINK_FOLLOW) != 0))
         throw Fatal(write_error(output->path(), errno).message);
     const auto aside = or_fail(output->finish());
-    if (!aside.empty())
-        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
+    tell_moved_aside(aside);
     return summary;
 }
 

@@ -11,6 +11,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/cli/study_document.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
@@ -38,12 +39,7 @@ int report_command(const ReportArguments& arguments) {
     auto output = or_fail(OutputPath::at(path, OutputPath::Kind::file, arguments.force));
     StudySnapshot snapshot = snapshot_or_fail(folder);
     const std::string text = page::with_study(study_document(snapshot));
-    auto file = or_fail(FileWriter::create(output.temporary(), output.path()));
-    or_fail(file.write(text));
-    or_fail(file.close(true));
-    const auto aside = or_fail(output.finish());
-    if (!aside.empty())
-        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
+    tell_moved_aside(or_fail(write_whole(output, text)));
     std::fprintf(stderr, "hpo: %s of %s%s in %s (%s); open it in a browser\n",
                  counted(static_cast<std::int64_t>(snapshot.record.trials.size()), "trial").c_str(),
                  snapshot.study.name.c_str(), snapshot.holder ? ", which continues," : "",

@@ -59,14 +59,6 @@ void refuse_one_file_for_both(const TrainArguments& arguments) {
         throw Fatal("-o and --card both name " + printable(arguments.card) + ": give the card a file of its own", 2);
 }
 
-/// Writes the model card. Throws Fatal if that fails.
-void write_card(OutputPath& output, const std::string& text) {
-    auto file = or_fail(FileWriter::create(output.temporary(), output.path()));
-    or_fail(file.write(text));
-    or_fail(file.close(true));
-    or_fail(output.finish());
-}
-
 /// Returns a line for the test score of a model, with the score of a constant prediction as the scale to read it by.
 std::string score_text(const Metrics& values) {
     std::string model, baseline;
@@ -101,7 +93,7 @@ int train_command(const TrainArguments& arguments) {
         listener.reported = [&](const Report& report) { print(step_line(report, study.budget.epochs)); };
     }
     const Metrics values = train_to_file({study, arguments.file, arguments.set.empty()}, output, listener);
-    if (card) write_card(*card, model_card(study, values, arguments.output));
+    if (card) or_fail(write_whole(*card, model_card(study, values, arguments.output)));
 
     if (arguments.json) {
         nlohmann::ordered_json json{{"study", study.name},

@@ -122,14 +122,18 @@ Result<void> FileWriter::close(bool durable) {
     return {};
 }
 
-Result<fs::path> write_whole(const fs::path& path, std::string_view text, bool force) {
-    auto output = OutputPath::at(path, OutputPath::Kind::file, force);
-    if (!output) return output.error();
-    auto file = FileWriter::create(output->temporary(), output->path());
+Result<fs::path> write_whole(OutputPath& output, std::string_view text) {
+    auto file = FileWriter::create(output.temporary(), output.path());
     if (!file) return file.error();
     if (auto written = file->write(text); !written) return written.error();
     if (auto closed = file->close(true); !closed) return closed.error();
-    return output->finish();
+    return output.finish();
+}
+
+Result<fs::path> write_whole(const fs::path& path, std::string_view text, bool force) {
+    auto output = OutputPath::at(path, OutputPath::Kind::file, force);
+    if (!output) return output.error();
+    return write_whole(*output, text);
 }
 
 }  // namespace hpo

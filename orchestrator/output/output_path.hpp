@@ -63,8 +63,9 @@ class FileWriter {
     std::filesystem::path shown_;
 };
 
-/// Writes `text` as a whole file, durably. Returns the new name of an existing file, which only `force` allows; empty
-/// if there was none.
+/// Writes `text` as the whole file, durably, and finishes it. Returns as OutputPath::finish() does.
+Result<std::filesystem::path> write_whole(OutputPath& output, std::string_view text);
+/// Does the same for a path. Only `force` allows that a file exists there.
 Result<std::filesystem::path> write_whole(const std::filesystem::path& path, std::string_view text, bool force);
 
 /// Returns an error such as "PATH: the disk is full: free some space, then run again" or "PATH: Permission denied".
