@@ -171,12 +171,6 @@ double BoostedTrees::predict(const std::vector<int>& point) const {
     return sum;
 }
 
-double BoostedTrees::mean() const {
-    double sum = base_;
-    for (const Leaf& leaf : leaves_) sum += leaf.value * leaf.share;
-    return sum;
-}
-
 std::vector<double> BoostedTrees::marginal(std::size_t dimension) const {
     std::vector<double> means(bins_[dimension], base_);
     for (const Leaf& leaf : leaves_) {

@@ -37,8 +37,6 @@ class BoostedTrees {
 
     /// Returns the sum of the predictions of all trees.
     [[nodiscard]] double predict(const std::vector<int>& point) const;
-    /// Returns the mean over the whole space.
-    [[nodiscard]] double mean() const;
     /// Returns the mean in each bin of a dimension, over all other dimensions.
     [[nodiscard]] std::vector<double> marginal(std::size_t dimension) const;
     /// Returns the mean in each pair of bins of two dimensions, in row-major order.

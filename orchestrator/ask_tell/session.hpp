@@ -59,7 +59,6 @@ class Session {
     Result<void> stop(std::int64_t trial);
     /// Hands out no more trials in this session; those that are handed out go on to their ends.
     void stop() { stopping_ = true; }
-    [[nodiscard]] bool stopping() const { return stopping_; }
     /// Returns the number of trials that are handed out.
     [[nodiscard]] std::int64_t running() const { return count_of(TrialState::running); }
 

@@ -17,7 +17,6 @@ class ReplayWindow {
 
     void push(std::string_view bytes) { bytes_.append(bytes); }
     [[nodiscard]] bool is_full() const { return bytes_.size() >= most; }
-    [[nodiscard]] std::size_t size() const { return bytes_.size(); }
 
     /// Forgets the first bytes of the stream, of which the other end has `received` in all. Returns false, and forgets
     /// none, for a number that it cannot have received, or that it has exceeded before.

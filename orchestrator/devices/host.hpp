@@ -67,7 +67,6 @@ std::vector<std::vector<std::int64_t>> trees(std::span<const std::int64_t> roots
 /// size), where the kernel reports that; otherwise, and for a single process, all resident memory counts.
 std::vector<std::int64_t> tree_memory(std::span<const std::vector<std::int64_t>> trees,
                                       const std::filesystem::path& root = "/");
-std::vector<std::int64_t> tree_memory(std::span<const std::int64_t> roots, const std::filesystem::path& root = "/");
 
 /// Returns true if the kernel has the device files through which programs reach a GPU. This is cheap, whereas asking
 /// OpenCL loads every driver.

@@ -41,8 +41,4 @@ std::vector<std::int64_t> tree_memory(std::span<const std::vector<std::int64_t>>
     return all;
 }
 
-std::vector<std::int64_t> tree_memory(std::span<const std::int64_t> roots, const fs::path& root) {
-    return tree_memory(trees(roots, root), root);
-}
-
 }  // namespace hpo

@@ -19,9 +19,6 @@ namespace hpo::exporting {
 /// time.
 using WholeTrial = std::function<Result<TrialRecord>(const TrialRecord& trial)>;
 
-/// The WholeTrial for a record that has all steps.
-inline Result<TrialRecord> as_it_is(const TrialRecord& trial) { return trial; }
-
 /// Returns true if a worker has started the trial. A trial without a start has no place on a time axis.
 inline bool has_begun(const TrialRecord& trial) { return trial.started_at != 0; }
 
@@ -31,7 +28,7 @@ struct Format {
     OutputPath::Kind kind = OutputPath::Kind::file;
     /// Returns true for the trials that the format has a place for. nullptr: all.
     bool (*takes)(const TrialRecord& trial) = nullptr;
-    std::string_view taken_once = "started";  ///< or "ended": what the trials that it does not take have not done yet
+    std::string_view taken_once = "started";  ///< the state from which on trials are exported: "started" or "ended"
     /// Prints a text format, which may be written to standard output. nullptr for other formats.
     Result<void> (*print)(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const Sink& sink) = nullptr;

@@ -28,7 +28,6 @@ class Grid {
 
     /// Writes text from a cell on; the part outside the grid is left out. A wide character takes two cells.
     void write(int column, int row, std::string_view text, view::Style style = view::Style::plain);
-    [[nodiscard]] int width() const { return width_; }
     [[nodiscard]] const view::Screen& screen() const { return screen_; }
 
     /// A part of the grid in which shapes are drawn between (0, 0), its bottom left, and (1, 1).

@@ -32,8 +32,6 @@ class ConcurrencySearch {
     [[nodiscard]] std::int64_t limit() const { return limit_; }
     /// Returns the best number so far.
     [[nodiscard]] std::int64_t number() const { return number_; }
-    /// Returns the largest number that may be tried.
-    [[nodiscard]] std::int64_t most() const { return most_; }
 
     /// Adds measured changes. decide() has to follow.
     void add(const RateChange& change);

@@ -42,7 +42,6 @@ class DeviceConcurrency {
 
     [[nodiscard]] const ConcurrencySearch& workers() const { return workers_; }
     [[nodiscard]] const ConcurrencySearch& fused() const { return fused_; }
-    [[nodiscard]] const ThroughputMeter& meter() const { return meter_; }
 
    private:
     bool learn(const MeteredChanges& changes, std::int64_t left);

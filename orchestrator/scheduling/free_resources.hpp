@@ -63,8 +63,8 @@ class FreeResources {
     /// has changed.
     bool set_bytes(int place, double bytes);
 
+    /// Takes the resources that a trial holds, or with `sign` -1 gives them back.
     void take(const Demand& demand, Where devices, int sign = 1);
-    void give_back(const Demand& demand, Where devices) { take(demand, devices, -1); }
 
     [[nodiscard]] bool holds(const Demand& demand, Where devices) const;
     /// Returns `count` devices of one host, or a host if `count` is 0, that have room for the demand, here and in

@@ -464,11 +464,4 @@ Metrics RecordedWorkload::metrics(const TrialRecord& trial, std::int64_t step) c
     return metrics;
 }
 
-std::size_t RecordedWorkload::measured() const {
-    return static_cast<std::size_t>(
-        std::count_if(impl_->twins.begin(), impl_->twins.end(), [](const auto& entry) { return entry.second.same; }));
-}
-
-std::size_t RecordedWorkload::others() const { return impl_->twins.size() - measured(); }
-
 }  // namespace hpo

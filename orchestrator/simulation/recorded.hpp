@@ -92,10 +92,6 @@ class RecordedWorkload final : public Workload {
     [[nodiscard]] double step_seconds(const TrialRecord& trial, std::int64_t step) const override;
     [[nodiscard]] Metrics metrics(const TrialRecord& trial, std::int64_t step) const override;
 
-    /// Returns how many of the trials that were asked for had been measured, and how many had not.
-    [[nodiscard]] std::size_t measured() const;
-    [[nodiscard]] std::size_t others() const;
-
    private:
     struct Impl;
     std::unique_ptr<Impl> impl_;

@@ -30,7 +30,9 @@ class FakeProcesses : public ::testing::Test {
     std::vector<std::vector<std::int64_t>> trees_of(std::vector<std::int64_t> roots) {
         return trees(roots, root_.path());
     }
-    std::vector<std::int64_t> memory_of(std::vector<std::int64_t> roots) { return tree_memory(roots, root_.path()); }
+    std::vector<std::int64_t> memory_of(std::vector<std::int64_t> roots) {
+        return tree_memory(trees_of(std::move(roots)), root_.path());
+    }
 
     testing::TemporaryFolder root_;
     std::int64_t page_ = ::sysconf(_SC_PAGESIZE);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hpo/event.hpp"
+#include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -64,5 +65,8 @@ inline TrialRecord small_trial(std::int64_t number, TrialState state, std::vecto
     score(trial, study.objective);
     return trial;
 }
+
+/// The WholeTrial for a record that has all steps.
+inline Result<TrialRecord> as_it_is(const TrialRecord& trial) { return trial; }
 
 }  // namespace hpo

@@ -372,7 +372,7 @@ TEST(Hosts, AQueueThatWaitsForBusyOnesIsServedAsSoonAsOneIsFree) {
     }
     EXPECT_TRUE(free.best(one, 0).empty());
     EXPECT_TRUE(free.best(small, 0).empty()) << "no cores are left";
-    free.give_back(one, only(on_host(1)));
+    free.take(one, only(on_host(1)), -1);
     EXPECT_EQ(free.best(one, 0), Devices{on_host(1)});
     free.take(small, only(on_host(1)));
     EXPECT_TRUE(free.best(one, 0).empty());

@@ -26,7 +26,6 @@ class File {
     static Result<File> open(Input input);
 
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
-    [[nodiscard]] std::int64_t rows() const { return metadata_.rows; }
     /// Reads all rows, with the wanted parts of each column; for an unreadable column Wanted::nothing is required.
     /// Errors that are not those of `visit` name row group and column.
     Result<void> each_row(std::span<const Wanted> wanted, const Row& visit);
