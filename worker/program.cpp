@@ -93,7 +93,7 @@ struct Settings {
     std::string format = "csv", target;     ///< of the data
     std::optional<std::string> model;       ///< a file, to predict with
     std::string data, output;               ///< of the prediction
-    std::optional<std::string> calibrated;  ///< identity of the device that measurements are known of; may be empty
+    std::optional<std::string> calibrated;  ///< identity of the device whose measurements are kept; may be empty
 };
 
 std::string variable(const char* name) {
@@ -101,7 +101,7 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// The number that is given for `name`, between 1 and `most`.
+/// Returns the number given for `name`, between 1 and `most`.
 Result<int> number_of(const char* name, const std::string& text, int most) {
     int number = 0;
     const char* end = text.data() + text.size();
@@ -111,7 +111,7 @@ Result<int> number_of(const char* name, const std::string& text, int most) {
     return number;
 }
 
-/// The settings that are numbers; 0: not given, or given as an empty text.
+/// The numeric settings; 0: not given, or given as an empty text.
 struct Numbers {
     int slots = 0;
     int threads = 0;
@@ -158,7 +158,7 @@ void execute_again_with_better_kernels(char** argv) {
     std::perror(("hpo-worker: " + program).c_str());  // the present kernels are slower, but they work
 }
 
-/// Memory that is used now and then: messages, file buffers, and the libraries' packed copies of wide matrices. With
+/// Memory for transient needs: messages, file buffers, and the libraries' packed copies of wide matrices. With
 /// layers of up to a thousand units it was measured to be 1.5 to 3.5 MB with OpenBLAS and 7 MB with oneDNN, and up to
 /// 1 % of the whole above.
 constexpr std::int64_t transient_bytes = std::int64_t{8} << 20;
@@ -256,7 +256,7 @@ void measure_process(WorkerContext& context) {
     context.process_bytes = resident_bytes().value_or(0) + transient_bytes;
 }
 
-/// Each line is flushed, so that a reader sees how far it is.
+/// Flushes each line, so that a reader sees the progress.
 int print_calibration(Device& device, const Clock& clock, const std::string& known, bool quick) {
     CalibrationOptions options;
     if (quick) options = {.products = quick_products(), .seconds = 0.02, .streamed = std::size_t{32} << 20};
@@ -401,7 +401,7 @@ int worker_main(int argc, char** argv) {
             context.slots = 1;  // fused trials would have other plans in each rank
         }
         if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
-            // A session's socket is no other session's.
+            // Each session has a socket of its own.
             const FoundTuning found = kept_tuning(user_cache(), identity_of(**device), variable("HPO_ENDPOINT"),
                                                   [&] { return find_tuning(times_on(**device, clock)); });
             context.tuning = found.tuning;

@@ -64,9 +64,9 @@ Result<Study> study_of(const to_agent::Setup& setup) {
     return study;
 }
 
-/// Returns the tag of this agent's workers, which begins with that of its host's. One that was stopped, and then given
-/// up, may wake up beside its successor, which has ended its workers: looking for what they have left, it must not find
-/// those of the successor.
+/// Returns the tag of this agent's workers: its host's tag with the agent's PID. An agent that was suspended and given
+/// up may wake up beside its successor, which has ended its workers. Its search for leftover processes must not find
+/// the workers of the successor.
 std::string own_tag(const to_agent::Setup& setup) { return setup.tag + ":" + std::to_string(::getpid()); }
 
 class Agent {

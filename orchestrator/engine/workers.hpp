@@ -53,9 +53,10 @@ struct Target {
     std::int64_t metal = 0;              ///< bytes that Metal lets all processes use of the GPU; 0: not one of Apple
 };
 
-/// Returns the variables that keep PyTorch's allocator on Metal within `reserved` bytes, of which `processes` have
-/// equal parts: as shares of `metal`, what the GPU may use. Of both it takes the higher for its limit. Beyond the lower
-/// it frees what it keeps for later, and it refuses to start if that is not the lower one. None without a reservation.
+/// Returns the variables that keep PyTorch's allocator on Metal within `reserved` bytes, shared equally by `processes`.
+/// They are its high and low watermarks, as shares of the `metal` bytes that the GPU may use: above the low one it
+/// releases cached memory, above the high one it fails, and it refuses to start if the low one is not the smaller.
+/// Returns none without a reservation.
 std::map<std::string, std::string> metal_limits(std::int64_t reserved, std::int64_t processes, std::int64_t metal);
 
 /// Returns the launch of a worker: the native worker, or the study's command. Python scripts find the client. A script

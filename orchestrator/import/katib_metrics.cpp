@@ -143,7 +143,7 @@ class KatibMetrics {
                                                metrics_.front() + "=0.123 at each step, and write kind: StdOut");
     }
 
-    /// Lets a script that is told by an argument into which file it writes its metrics write them to its output.
+    /// Sends the metrics of a script that takes the name of its metrics file as an argument to its output instead.
     bool file(const Node& collector, const Node* source) {
         const Node* system = source == nullptr ? nullptr : find(*source, "fileSystemPath");
         const string path = system == nullptr ? "" : text_of(find(*system, "path"));

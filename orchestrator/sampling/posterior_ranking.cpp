@@ -70,19 +70,20 @@ void cap(std::vector<Observation>& trainings) {
     for (Observation& training : trainings) training.loss = std::min(*training.loss, most);
 }
 
-/// A process, and by how much it misses.
+/// A fitted process with the scale of its errors.
 struct Calibrated {
     GaussianProcess process;
     double noise = 0;     ///< standard deviation, in units of the targets
     double widening = 1;  ///< factor of all deviations
 };
 
-/// Returns the process of highest posterior density, or one with more noise that is hardly less likely: short waves and
-/// noise explain single trainings alike, and most fits end at short waves. Others are held at some noise.
+/// Returns the process of highest posterior density, or a noisier one that is hardly less likely. Short length scales
+/// and noise explain single trainings equally well, and most fits end at short scales, so some fits are held at a least
+/// noise.
 Calibrated best_process(const SearchSpace& space, const Data& data) {
     constexpr int iterations = 40;
     constexpr std::array noises{0.0, 0.03, 0.1, 0.25, 0.5};  // least variances, of targets of variance 1
-    constexpr double hardly = 3;                             // of the logarithm
+    constexpr double hardly = 3;                             // in the logarithm of the density
     const Targets targets = rescale(data.losses, data.variances, Scale::plain);
     Inputs inputs = data.inputs;
     inputs.variances = targets.variances;
@@ -108,7 +109,7 @@ Calibrated best_process(const SearchSpace& space, const Data& data) {
     return model;
 }
 
-/// Returns the probability of each input's being the least, by draws from the joint posterior.
+/// Returns for each input the probability that its value is the least, by draws from the joint posterior.
 std::vector<double> chances(const Calibrated& model, const std::vector<std::size_t>& inputs,
                             const std::vector<double>& means, std::uint64_t seed) {
     const std::size_t n = inputs.size();
@@ -131,7 +132,7 @@ std::vector<double> chances(const Calibrated& model, const std::vector<std::size
     return counts;
 }
 
-/// The losses' unit in those of the objective: the targets have mean 0 and variance 1.
+/// The scale from the process's targets, of mean 0 and variance 1, to the objective.
 struct Units {
     double mean = 0, deviation = 1;
 };

@@ -6,7 +6,7 @@
 // quantile-based approach for hyperparameter transfer learning", ICML 2020).
 //
 // The spaces may differ. Parameters that both studies vary keep their values. A parameter that the other study fixed,
-// or left at its worker's default, has that value in all its trials. A parameter that is not known of the other study
+// or left at its worker's default, has that value in all its trials. A parameter that the other study does not tell
 // is drawn from the priors, so that nothing is learnt about it. Trials with values outside the new space are left out
 // and counted.
 #pragma once
@@ -34,7 +34,7 @@ struct PriorStudy {
     std::vector<PriorTrial> trials;
     std::int64_t outside = 0;         ///< trials that were left out
     std::vector<std::string> common;  ///< parameters of the new space that both studies vary
-    std::vector<std::string> drawn;   ///< parameters of the new space that are not known of the other study
+    std::vector<std::string> drawn;   ///< parameters of the new space that the other study does not tell
     std::string missing;              ///< which of its reported results a damage has taken, in words; is not stored
 };
 

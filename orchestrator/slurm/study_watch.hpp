@@ -10,7 +10,7 @@
 
 namespace hpo::slurm {
 
-/// The progress of a study's trials. More is further.
+/// The progress of a study's trials; compares greater the further it is.
 struct Progress {
     std::int64_t ended = 0, steps = 0;
     auto operator<=>(const Progress&) const = default;

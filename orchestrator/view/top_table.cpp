@@ -30,7 +30,7 @@ bool is_unranked(const TrialRecord& trial) {
     return trial.state == TrialState::diverged || trial.state == TrialState::failed;
 }
 
-/// Of a configuration's seeds the first is ranked, by their mean.
+/// Returns true if the trial has a rank. Of a configuration with several seeds the first trial has it, by their mean.
 bool counts(const TrialRecord& trial) { return trial.value && !is_unranked(trial) && trial.repeat_of == 0; }
 
 Place place_by_value(const TrialRecord& trial, const Objective& objective, bool on_front) {

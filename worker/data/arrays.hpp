@@ -46,30 +46,31 @@ struct ArrayPair {
 
 struct ArrayData {
     ArrayPair train;
-    std::optional<ArrayPair> test;  ///< none: a part of `train` tests
+    std::optional<ArrayPair> test;  ///< none: a part of `train` is held out for testing
     SampleShape sample;
     bool pixels = false;
     Task task = Task::classification;
     SplitKind split = SplitKind::random;  ///< never automatic
-    std::vector<std::int64_t> classes;    ///< the labels that there are, in ascending order
+    std::vector<std::int64_t> classes;    ///< the distinct labels, in ascending order
     std::int64_t outputs = 0;
     // The targets of the rows of `train`, then of `test`: indices into classes, or `outputs` numbers each.
     std::vector<std::int32_t> labels;
     std::vector<double> numbers;
 
-    /// Columns that are standardised by themselves; 0 of images.
+    /// Returns the number of columns, each of which is standardised by its own mean; 0 for images.
     [[nodiscard]] std::int64_t columns() const;
 };
 
-/// Finds the arrays that config.path, config.inputs and config.labels tell, and reads their headers and the targets,
-/// unless the last ones are the same, unchanged. Errors name the key, or the file and the place in it.
+/// Finds the arrays that config.path, config.inputs and config.labels name, and reads their headers and targets. If the
+/// files are those of the previous call, unchanged, returns its result. Errors name the key, or the file and the place
+/// in it.
 Result<const ArrayData*> survey_arrays(const DataConfig& config);
 
 /// Returns the name of the array of features that belongs to the targets `targets` of an archive or a folder: by their
 /// usual names, otherwise the only other array. Returns an empty name for a single NPY file. An Error lists the arrays.
 Result<std::string> inputs_for(const std::filesystem::path& path, std::string_view targets);
 
-/// Returns the number of rows of the training arrays that test: 0 if there are arrays for testing.
+/// Returns the number of rows of the training arrays that are held out for testing: 0 if there are test arrays.
 std::int64_t test_rows_of(const DataConfig& config, const ArrayData& data);
 
 /// Counts the samples of each class in the training arrays.

@@ -2,7 +2,7 @@
 
 namespace hpo {
 
-/// The correlation of pairs of numbers as they come by (Welford 1962).
+/// Accumulates the correlation of pairs of numbers (Welford 1962).
 class Correlation {
    public:
     void add(double x, double y) {

@@ -50,7 +50,7 @@ std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
     return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-/// Sums over the features of the training split, as they come by.
+/// Accumulates sums over the features of the training split while they are read.
 class Moments {
    public:
     Moments(const Split& split, const DataShape& shape)
@@ -106,13 +106,13 @@ class Moments {
     double count_ = 0;
 };
 
-/// The variance of the numbers to predict, of the samples to validate or to test, as they come by: of each of the
-/// model's outputs by itself, and the mean over these.
+/// Accumulates, while validation or test samples are read, the variance of each output of the model, the mean of these
+/// variances, and the errors of predicting the training split's mean.
 class TargetSpread {
    public:
     explicit TargetSpread(std::int64_t outputs) : outputs_(static_cast<std::size_t>(outputs)) {}
 
-    /// Whole rows of outputs.
+    /// Adds the targets of samples: rows with a number for each output.
     void add(std::span<const std::byte> targets) {
         for (std::size_t i = 0; i + 4 <= targets.size(); i += 4) {
             float value = 0;
@@ -123,7 +123,7 @@ class TargetSpread {
             ++count_;
         }
     }
-    // Errors of the training split's mean, which is 0 in the samples' standardised targets.
+    // Return the errors of predicting the training split's mean, which is 0 in standardised targets.
     [[nodiscard]] double squared_error() const { return count_ > 0 ? squares_ / count_ : 0; }
     [[nodiscard]] double absolute_error() const { return count_ > 0 ? absolutes_ / count_ : 0; }
     [[nodiscard]] double variance() const {
@@ -161,7 +161,7 @@ class ShapeGuard {
         }
     }
 
-    /// Begins the next fold. Throws if the last one has had too few samples.
+    /// Begins the next fold. Throws if the present one had too few samples.
     void end() {
         if (std::exchange(train_, 0) != shape_.train || std::exchange(test_, 0) != shape_.test) refuse();
     }

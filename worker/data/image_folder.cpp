@@ -184,7 +184,7 @@ class ImageSurvey {
     ImageFolder& found_;
 };
 
-/// The images of the training folder that test.
+/// Returns the images of the training folder that are held out for testing.
 std::int64_t tests_of(const DataConfig& config, const ImageFolder& found) {
     return found.tests > 0 ? 0 : test_rows(config, found.rows() - found.validations);
 }

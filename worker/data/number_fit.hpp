@@ -13,7 +13,7 @@ inline const char* unfit_reason(double number) {
     return std::abs(number) > largest_number ? " is too large: numbers up to 1e100 can be standardized" : nullptr;
 }
 
-/// The mean and the deviation of numbers as they come by (Welford 1962).
+/// Accumulates the mean and the standard deviation of numbers (Welford 1962).
 class NumberFit {
    public:
     void add(double value) {

@@ -12,8 +12,8 @@
 
 namespace hpo {
 
-/// Returns the number of `rows` samples, at least 3, that test, by config.test. At least 2 are left for the training
-/// part.
+/// Returns how many of `rows` samples, at least 3, are held out for testing, by config.test. At least 2 are left for
+/// the training part.
 std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
 
 /// Returns the sizes of a split of `samples` training samples (the subset first, then the split): at least one on each

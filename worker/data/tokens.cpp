@@ -22,7 +22,7 @@ constexpr std::int64_t token_piece = 1 << 16;    // of tokens that are passed on
 constexpr std::int64_t token_header_bytes = 256 * 4;
 constexpr std::uint32_t token_magic = 20240520, wide_token_magic = 20240801;
 
-/// `at`: of a token of `width` bytes.
+/// Reads a token of `width` bytes.
 std::uint32_t token_at(const std::byte* at, std::int64_t width) {
     const auto low = std::to_integer<std::uint32_t>(at[0]);
     return width == 1 ? low : low | std::to_integer<std::uint32_t>(at[1]) << 8;
@@ -106,7 +106,7 @@ WindowQuestion window_question(const DataConfig& config, const TokenData& data) 
             .whole = text ? "text" : "file"};
 }
 
-/// Windows of the file that tests, where that is another one.
+/// Returns the number of windows of a separate test file.
 Result<std::int64_t> windows_apart(const TokenFile& file, const WindowQuestion& question) {
     const std::int64_t span = question.window + question.horizon;
     if (file.count < span)
@@ -115,7 +115,7 @@ Result<std::int64_t> windows_apart(const TokenFile& file, const WindowQuestion& 
     return (file.count - span) / question.stride + 1;
 }
 
-/// A file whose windows become samples.
+/// Reads windows of a file as samples.
 class TokenWindows {
    public:
     static Result<TokenWindows> open(const TokenData& data, const TokenFile& file, std::int64_t window) {
@@ -163,7 +163,7 @@ class TokenWindows {
     std::array<std::int32_t, 256> token_of_byte_{};
 };
 
-/// The samples of both parts.
+/// Reads the samples of training and testing.
 class TokenSamples final : public SampleReader {
    public:
     static Result<std::unique_ptr<TokenSamples>> open(const DataConfig& config, const TokenData& data) {
@@ -193,7 +193,7 @@ class TokenSamples final : public SampleReader {
 
     WindowLayout layout_;
     TokenWindows train_, test_;
-    std::int64_t stride_apart_;  ///< of the windows of a file that tests; 0: a part of the other one tests
+    std::int64_t stride_apart_;  ///< between the windows of a separate test file; 0: a part of the training file tests
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace hpo {
 
-/// Throws InvalidTrial if the metric is none that a trial on this data reports. Names those that there are.
+/// Throws InvalidTrial if no trial on this data reports the metric. The message names the metrics that are reported.
 void check_objective(const std::string& metric, const DataShape& shape);
 
 }  // namespace hpo

@@ -242,7 +242,7 @@ std::optional<Finished> TreeTrial::step() {
     host_.report(report);
 
     const auto action = host_.decision();
-    // Of a study's last step none is kept: the report ends the trial, and without it the trial repeats the step.
+    // No checkpoint is kept for the last step: its report ends the trial, and without one the trial repeats the step.
     if (action && divergence_.empty() && *action != Action::stop && (!at_end || !run_.save.empty()))
         runner_("saving", [this] { save(); });
     if (!action) throw StopRequested{};
