@@ -23,7 +23,7 @@ std::string answer_control(const std::string& line, const std::string& study, co
     const Json& op = request["op"];
     if (op == "status")
         return Json{{"ok", true}, {"study", study}, {"pid", getpid()}, {"running", actions.running()}}.dump() + '\n';
-    if (op != "stop") return refuse("unknown op; there are: status, stop");
+    if (op != "stop") return refuse("unknown op; known: status, stop");
     if (!request.contains("trial")) return actions.stop_study(), Json{{"ok", true}}.dump() + '\n';
     if (!request["trial"].is_number_integer()) return refuse("\"trial\" is a trial's number");
     const auto stopped = actions.stop_trial(request["trial"].get<std::int64_t>());

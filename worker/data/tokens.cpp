@@ -222,7 +222,7 @@ Result<TokenFile> find_tokens(const fs::path& path, std::span<const std::byte> b
         return Error{grouped(size) + " bytes are no whole number of tokens of 16 bits: is it truncated?"};
     file.count = (size - file.begin) / 2;
     if (file.begin > 0 && number(2) != file.count)
-        return Error{"byte 8: the header tells of " + grouped(number(2)) + " tokens, and " + grouped(file.count) +
+        return Error{"byte 8: the header claims " + grouped(number(2)) + " tokens, and " + grouped(file.count) +
                      " follow: is it truncated?"};
     return file;
 }

@@ -99,7 +99,8 @@ class SeriesWindows final : public PredictionSource {
 }  // namespace
 
 OpenedSource open_series_source(const SavedModel& model, const std::filesystem::path& data) {
-    if (model.window < 1 || model.columns.empty()) return Error{"the model does not tell the window of its series"};
+    if (model.window < 1 || model.columns.empty())
+        return Error{"the model file does not have the window of its series"};
     auto source = std::make_unique<SeriesWindows>(model, data);
     if (auto read = source->read(); !read) return read.error();
     return std::unique_ptr<PredictionSource>(std::move(source));

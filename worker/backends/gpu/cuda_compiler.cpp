@@ -129,7 +129,7 @@ Result<Target> target_of(const Nvrtc& nvrtc, int capability) {
 Result<std::string> compile(const Nvrtc& nvrtc, const Target& target, std::string* said = nullptr) {
     Program program = nullptr;
     if (nvrtc.create(&program, kernel_source, "hpo", 0, nullptr, nullptr) != 0)
-        return Error{"CUDA's compiler does not take the kernels"};
+        return Error{"CUDA's compiler does not accept the kernels"};
     std::vector<const char*> options;
     for (const std::string& option : target.options) options.push_back(option.c_str());
     const int status = nvrtc.compile(program, static_cast<int>(options.size()), options.data());

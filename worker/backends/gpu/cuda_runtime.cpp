@@ -186,7 +186,7 @@ Result<void> CudaRuntime::load_kernels() {
         status = api_.load_module(&module_, code->c_str());
     }
     if (status != cuda::success)
-        return Error{"the CUDA driver (" + version_text(driver_version_) + ") does not take the kernels: " +
+        return Error{"the CUDA driver (" + version_text(driver_version_) + ") does not load the kernels: " +
                      error_text(status) + "; it may be older than the CUDA toolkit's libraries: update it"};
     for (std::size_t i = 0; i < kernel_count; ++i)
         if (status = api_.get_function(&kernels_[i], module_, kernel_names[i]); status != cuda::success)

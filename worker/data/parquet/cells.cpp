@@ -144,7 +144,7 @@ void set_bits(const Column& column, std::uint64_t bits, bool with_text, std::spa
 Result<void> set_bytes(const Column& column, std::string_view bytes, bool with_text, std::span<char> scratch,
                        Cell& cell) {
     if (column.physical.type == Physical::fixed && bytes.size() != column.physical.length)
-        return Error{"damaged: a value of another length than its column's"};
+        return Error{"damaged: a value whose length is not that of its column"};
     switch (column.meaning) {
         case Meaning::half: {
             const auto low = static_cast<unsigned char>(bytes[0]), high = static_cast<unsigned char>(bytes[1]);

@@ -83,7 +83,7 @@ class HybridDecoder final : public Decoder {
             if (dictionary_ == nullptr)
                 to.bits.push_back(number);
             else if (number >= dictionary_->count())
-                return Error{"damaged: a value is none of its dictionary"};
+                return Error{"damaged: a value is not in its dictionary"};
             else if (dictionary_->bytes.empty())
                 to.bits.push_back(dictionary_->bits[number]);
             else
@@ -160,7 +160,8 @@ class DeltaTextDecoder final : public Decoder {
         if (!suffixes_ || !prefixes_.read(found_)) return too_short();
         if (auto read = suffixes_->read(count, endings_); !read) return read;
         for (std::size_t i = 0; i < count; ++i) {
-            if (found_[i] > last_.size()) return Error{"damaged: a text is to begin with more than the one before has"};
+            if (found_[i] > last_.size())
+                return Error{"damaged: a text shares more bytes with the one before it than that one has"};
             last_.resize(static_cast<std::size_t>(found_[i]));
             last_ += endings_.bytes[i];
             // Short pages could make very long texts.

@@ -57,8 +57,8 @@ Result<File> File::open(Input input) {
         rows += group.rows;
     }
     if (rows != metadata->rows)
-        return Error{"damaged: its footer tells of " + std::to_string(metadata->rows) +
-                     " rows, and its row groups of " + std::to_string(rows)};
+        return Error{"damaged: its footer claims " + std::to_string(metadata->rows) + " rows, and its row groups of " +
+                     std::to_string(rows)};
     file.metadata_ = *std::move(metadata);
     file.columns_ = *std::move(columns);
     return file;
