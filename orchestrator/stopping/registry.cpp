@@ -8,7 +8,19 @@ namespace hpo {
 namespace {
 constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &percentile_row,
                           &asha_row,    &hyperband_row,  &pasha_row,  &extrapolation_row};
+
+/// Returns the names of the rules that judge a trial by itself: "plateau and divergence".
+std::string rules_alone() {
+    std::vector<std::string> names;
+    for (const RuleRow* row : rows)
+        if (row->alone) names.emplace_back(row->part.name);
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+    return text;
 }
+
+}  // namespace
 
 std::span<const PartOptions> rule_vocabulary() {
     static const std::vector<PartOptions> parts = [] {
@@ -33,8 +45,8 @@ Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Obje
                 return Error{"stopping rule " + spec.type + " has no option \"" + name + "\""};
         if (!row->alone && !objective.further.empty())
             return Error{"stopping rule " + spec.type + " compares trials by one objective, and this study has " +
-                         std::to_string(1 + objective.further.size()) +
-                         ": leave it out; plateau and divergence look at a trial alone"};
+                         std::to_string(1 + objective.further.size()) + ": leave it out; " + rules_alone() +
+                         " look at a trial alone"};
         return row->make({spec.options, objective, steps, unit, first});
     }
     std::string known;
