@@ -89,15 +89,13 @@ Result<std::vector<Address>> slurm_agents(const std::filesystem::path& hpo, cons
         return Error{"--on slurm: this process runs in no allocation of Slurm: start hpo in a batch script or salloc"};
     const auto nodes = nodes_of(*list);
     if (!nodes) return nodes.error();
-    const auto counts = counts_of(environment("SLURM_JOB_CPUS_PER_NODE").value_or(""));
     std::vector<Address> all;
-    for (std::size_t i = 0; i < nodes->size(); ++i) {
-        // A step gets one core unless it asks for more, and all memory unless steps share it.
-        std::vector<std::string> command{"srun", "-u", "-N1", "-n1", "-w", (*nodes)[i], "--overlap"};
-        if (counts && i < counts->size()) command.push_back("--cpus-per-task=" + std::to_string((*counts)[i]));
-        command.insert(command.end(), {"/bin/sh", "-c", agent_script(hpo)});
-        all.push_back({(*nodes)[i], std::move(command)});
-    }
+    // A step that asks for nothing gets all cores and memory that the job has on the node. One that asks for these
+    // cores gets a single one where nodes differ in them (Slurm 22.05). Slurm may be set up to bind a task to one core.
+    for (const std::string& node : *nodes)
+        all.push_back({node,
+                       {"srun", "-u", "-N1", "-n1", "-w", node, "--overlap", "--cpu-bind=none", "/bin/sh", "-c",
+                        agent_script(hpo)}});
     return all;
 }
 
@@ -133,20 +131,6 @@ Result<std::vector<std::string>> nodes_of(std::string_view list) {
     }
     if (nodes.size() > most_hosts) return no_list(list);
     return nodes;
-}
-
-Result<std::vector<int>> counts_of(std::string_view list) {
-    std::vector<int> counts;
-    for (const std::string_view item : items_of(list)) {
-        const auto open = item.find("(x");
-        const auto count = whole(item.substr(0, open));
-        std::optional<int> times = 1;
-        if (open != std::string_view::npos)
-            times = item.back() == ')' ? whole(item.substr(open + 2, item.size() - open - 3)) : std::nullopt;
-        if (!count || !times || static_cast<std::size_t>(*times) + counts.size() > most_hosts) return no_list(list);
-        counts.insert(counts.end(), static_cast<std::size_t>(*times), *count);
-    }
-    return counts;
 }
 
 bool in_allocation_of_several(const Environment& environment) {

@@ -33,7 +33,4 @@ bool in_allocation_of_several(const Environment& environment);
 /// others, and for more than 4096 nodes.
 Result<std::vector<std::string>> nodes_of(std::string_view list);
 
-/// Returns the numbers of a list as Slurm writes it, one for each node: `4(x2),8` is 4, 4, 8. Fails for others.
-Result<std::vector<int>> counts_of(std::string_view list);
-
 }  // namespace hpo::cluster

@@ -28,27 +28,20 @@ TEST(Slurm, ListsOfNodesAreExpanded) {
         EXPECT_FALSE(nodes_of(wrong)) << wrong;
 }
 
-TEST(Slurm, CountsOfCoresAreExpanded) {
-    EXPECT_THAT(*counts_of("4(x2),8"), ElementsAre(4, 4, 8));
-    EXPECT_THAT(*counts_of("72"), ElementsAre(72));
-    for (const char* wrong : {"", "4(x", "4(x2", "x2", "4(x9999)"}) EXPECT_FALSE(counts_of(wrong)) << wrong;
-}
-
 TEST(Slurm, AnAllocationOfSeveralNodesIsRecognised) {
     EXPECT_FALSE(in_allocation_of_several(variables({})));
     EXPECT_FALSE(in_allocation_of_several(variables({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "n1"}})));
     EXPECT_TRUE(in_allocation_of_several(variables({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "n[1-2]"}})));
 }
 
-TEST(Addresses, OfSlurmAreOneStepANodeWithItsCores) {
-    const auto hosts = addresses_of(
-        "slurm", "/bin/hpo",
-        variables({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURM_JOB_CPUS_PER_NODE", "4,8"}}));
+TEST(Addresses, OfSlurmAreOneStepANodeThatAsksForNoCores) {
+    const auto hosts =
+        addresses_of("slurm", "/bin/hpo", variables({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NODELIST", "n[1-2]"}}));
     ASSERT_TRUE(hosts);
     ASSERT_EQ(hosts->size(), 2U);
     EXPECT_EQ((*hosts)[1].name, "n2");
     EXPECT_THAT((*hosts)[1].command,
-                ElementsAre("srun", "-u", "-N1", "-n1", "-w", "n2", "--overlap", "--cpus-per-task=8", "/bin/sh", "-c",
+                ElementsAre("srun", "-u", "-N1", "-n1", "-w", "n2", "--overlap", "--cpu-bind=none", "/bin/sh", "-c",
                             AllOf(HasSubstr("'/bin/hpo'"), HasSubstr("__agent"))));
     EXPECT_THAT(addresses_of("slurm", "/bin/hpo", variables({})).error().message, HasSubstr("allocation"));
 }
