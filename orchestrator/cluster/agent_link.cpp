@@ -187,10 +187,18 @@ void AgentLink::report() {
     }
     const auto gone = std::move(callbacks_.gone);
     const std::string reason = why();
-    const bool in_vain =
-        has_another_version() || (wrong_.empty() && !stream_.opening() && cannot_be_started(program_, status_));
+    const AgentEnd end = how();
     close();
-    if (gone) gone(reason, in_vain);
+    if (gone) gone(reason, end);
+}
+
+AgentEnd AgentLink::how() const {
+    if (has_another_version()) return AgentEnd::in_vain;
+    if (!wrong_.empty()) return AgentEnd::failed;
+    if (heard_nothing(status_)) return AgentEnd::unreachable;
+    if (stream_.opening()) return AgentEnd::failed;
+    if (cannot_be_started(program_, status_)) return AgentEnd::in_vain;
+    return cannot_reach(program_, status_) ? AgentEnd::unreachable : AgentEnd::failed;
 }
 
 /// Messages may change from one version to the next, so that both ends must be the same.

@@ -19,13 +19,19 @@
 
 namespace hpo::cluster {
 
+/// How an agent has ended, of which its host knows no more than the reason.
+enum class AgentEnd {
+    failed,
+    in_vain,      ///< as it would once more: the host has no hpo that it can run, or another version
+    unreachable,  ///< ssh or srun did not get to its host, or the network was silent
+};
+
 class AgentLink : public std::enable_shared_from_this<AgentLink> {
    public:
     struct Callbacks {
         std::function<void(FromAgent&&)> message;
         /// Called when the process has ended, or was killed because it sent no valid frames. No call follows.
-        /// `in_vain`: so it would be once more, as the host has no hpo that it can run, or another version.
-        std::function<void(const std::string& why, bool in_vain)> gone;
+        std::function<void(const std::string& why, AgentEnd end)> gone;
     };
 
     AgentLink(boost::asio::io_context& loop, Callbacks callbacks);
@@ -57,6 +63,7 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     bool reaped();
     bool drained(std::chrono::steady_clock::time_point deadline);
     void report();
+    [[nodiscard]] AgentEnd how() const;
     [[nodiscard]] bool has_another_version() const;
     [[nodiscard]] std::string why() const;
 

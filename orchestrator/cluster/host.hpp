@@ -31,7 +31,10 @@ struct Host {
     int failures = 0;
     std::string reason;  ///< of the last failure
     HostClock::time_point begun, heard;
-    std::vector<DeviceReservation> told;  ///< the session's reservations that its agent knows
+    std::optional<HostClock::time_point> again_at;  ///< time at which a host that is set aside is tried again
+    std::chrono::seconds pause{};                   ///< the last one before such a try
+    bool tried_again = false;                       ///< it was set aside, is tried again and has not answered yet
+    std::vector<DeviceReservation> told;            ///< the session's reservations that its agent knows
     HostClock::time_point told_at;
     struct Slot {
         std::optional<WorkerIndex> worker;

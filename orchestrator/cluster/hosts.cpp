@@ -29,6 +29,8 @@ constexpr std::chrono::seconds hello_within{60};
 constexpr std::chrono::seconds told_after{3};    ///< delay before a notice about awaited hosts
 constexpr std::chrono::seconds begins_after{5};  ///< with the hosts that have answered
 constexpr std::chrono::seconds starts_again_after{1};
+constexpr std::chrono::seconds first_rest{10},
+    longest_rest{600};                            ///< of a host before it is tried again; each one doubles
 constexpr std::chrono::seconds held_up_after{3};  ///< between two calls of poll(), which come every second
 constexpr milliseconds destroyed_within{2000};
 constexpr milliseconds holds_told_every{900};  ///< unless they have grown; the session looks once a second
@@ -65,13 +67,22 @@ void Hosts::poll() {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
         Host& host = hosts_[i];
         if (host.link && beats) host.link->send(to_agent::Heartbeat{});
-        if (host.state == Host::State::up && now - host.begun > forgets_failures_after) host.failures = 0;
+        if (host.state == Host::State::up && now - host.begun > forgets_failures_after) {
+            host.failures = 0;
+            host.pause = {};
+        }
         if (host.state == Host::State::resting && now - host.heard >= starts_again_after) start(i);
+        if (host.state == Host::State::aside && host.again_at && now >= *host.again_at && !ends_) {
+            host.tried_again = true;
+            start(i);
+        }
         if (host.state == Host::State::starting && now - host.begun > hello_within)
-            set_aside(i, "its agent did not answer within 60 s" +
-                             (host.joins() ? "" : "; see whether " + host.address.command.front() + " reaches it"));
+            set_aside(i,
+                      "its agent did not answer within 60 s" +
+                          (host.joins() ? "" : "; see whether " + host.address.command.front() + " reaches it"),
+                      Loss::unreachable);
         if (host.state == Host::State::up && is_over(now - host.heard, orchestrator_waits))
-            lose(i, "its agent was silent for 30 s", true);
+            lose(i, "its agent was silent for 30 s", Loss::unreachable);
     }
     if (!begun_) try_to_begin(now);
 }
@@ -230,7 +241,7 @@ std::shared_ptr<AgentLink> Hosts::new_link(std::size_t index) {
     return std::make_shared<AgentLink>(
         request_.loop,
         AgentLink::Callbacks{[this, index](FromAgent&& message) { take(index, std::move(message)); },
-                             [this, index](const std::string& why, bool in_vain) { ended(index, why, in_vain); }});
+                             [this, index](const std::string& why, AgentEnd end) { ended(index, why, end); }});
 }
 
 void Hosts::set_up(std::size_t index) {
@@ -308,7 +319,8 @@ void Hosts::take(std::size_t index, FromAgent&& message) {
                        const bool known = host.first_device.has_value();
                        if (known && static_cast<int>(hello.reading.accelerators.size()) != host.devices())
                            return set_aside(index, "it came back with other devices; hpo stop and hpo run use them");
-                       if (known && host.joins()) notices_.push_back({false, host.address.name + " has joined again"});
+                       if (const bool again = std::exchange(host.tried_again, false); known && (again || host.joins()))
+                           notices_.push_back({false, host.address.name + " has joined again"});
                        host.reading = hello.reading;
                        host.hello = std::move(hello);
                        if (!known) take_first_answer(index);
@@ -352,28 +364,41 @@ void Hosts::happened(std::size_t index, const from_agent::Happened& happened) {
     if (listener_) listener_(worker, happened.event);
 }
 
-void Hosts::ended(std::size_t index, const std::string& why, bool in_vain) {
+void Hosts::ended(std::size_t index, const std::string& why, AgentEnd end) {
     Host& host = hosts_[index];
-    if (in_vain) return set_aside(index, why);
-    if (host.goodbye) return lose(index, "its agent ended: " + host.goodbye->reason, host.goodbye->own_fault);
-    lose(index, why, true);
+    if (end == AgentEnd::in_vain) return set_aside(index, why);
+    if (host.goodbye)
+        return lose(index, "its agent ended: " + host.goodbye->reason,
+                    host.goodbye->own_fault ? Loss::failed : Loss::left);
+    lose(index, why, end == AgentEnd::unreachable ? Loss::unreachable : Loss::failed);
 }
 
 /// Takes in that the agent is gone or silent.
-void Hosts::lose(std::size_t index, const std::string& reason, bool own_fault) {
+void Hosts::lose(std::size_t index, const std::string& reason, Loss loss) {
     Host& host = hosts_[index];
+    const bool own_fault = loss != Loss::left;
     if (host.joins()) {
         notices_.push_back({own_fault, host.address.name + " has left: " + reason});
         return drop(index, Host::State::left, reason);
     }
-    if (own_fault && ++host.failures >= most_failures) return set_aside(index, reason);
+    if (own_fault && ++host.failures >= most_failures) return set_aside(index, reason, loss);
     notices_.push_back({true, host.address.name + ": " + reason + "; its agent is started again"});
     drop(index, Host::State::resting, reason);
 }
 
-void Hosts::set_aside(std::size_t index, const std::string& reason) {
+/// Sets a host aside: for good, or, where it had answered and cannot be reached, for a pause.
+void Hosts::set_aside(std::size_t index, const std::string& reason, Loss loss) {
     drop(index, Host::State::aside, reason);
-    if (gone().empty()) notices_.push_back({true, hosts_[index].address.name + " is set aside: " + reason});
+    Host& host = hosts_[index];
+    host.again_at.reset();
+    const bool told = std::exchange(host.tried_again, false);
+    std::string text = host.address.name + " is set aside: " + reason;
+    if (loss == Loss::unreachable && host.first_device && !host.joins()) {
+        host.pause = std::clamp(2 * host.pause, first_rest, longest_rest);
+        host.again_at = HostClock::now() + host.pause;
+        text += "; it is tried again in " + std::to_string(host.pause.count()) + " s, and later";
+    }
+    if (!(told && host.again_at) && gone().empty()) notices_.push_back({true, text});
 }
 
 void Hosts::drop(std::size_t index, Host::State state, const std::string& reason) {

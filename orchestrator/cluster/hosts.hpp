@@ -1,6 +1,7 @@
 // The hosts of a session: an agent on each, started by a command, runs its workers and reads its machine. Agents that
-// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it. If the
-// session listens, agents that were started elsewhere join and leave at any time.
+// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it. One that
+// had answered and cannot be reached is tried again from time to time. If the session listens, agents that were started
+// elsewhere join and leave at any time.
 #pragma once
 
 #include <chrono>
@@ -59,6 +60,9 @@ class Hosts {
     std::vector<std::string> end(std::chrono::milliseconds within);
 
    private:
+    /// Why a host has lost its agent: that ended for no fault of its own, or failed, or cannot be reached.
+    enum class Loss { left, failed, unreachable };
+
     Result<void> open_door();
     void joined(Listener::Joined agent);
     std::size_t place_for(const std::string& name);
@@ -74,9 +78,9 @@ class Hosts {
     void take(std::size_t index, FromAgent&& message);
     void take_first_answer(std::size_t index);
     void happened(std::size_t index, const from_agent::Happened& happened);
-    void ended(std::size_t index, const std::string& why, bool in_vain);
-    void lose(std::size_t index, const std::string& reason, bool own_fault);
-    void set_aside(std::size_t index, const std::string& reason);
+    void ended(std::size_t index, const std::string& why, AgentEnd end);
+    void lose(std::size_t index, const std::string& reason, Loss loss);
+    void set_aside(std::size_t index, const std::string& reason, Loss loss = Loss::failed);
     void drop(std::size_t index, Host::State state, const std::string& reason);
     void tell_lost(WorkerIndex worker, const std::string& reason);
 

@@ -53,7 +53,7 @@ std::string why_ended(const std::string& program, int status, const std::string&
     if (cannot_be_started(program, status))
         return "hpo cannot be started there, neither under the path that it has here nor by PATH" + with_line +
                "; install it there";
-    if (code == agent_heard_nothing) return "its agent heard nothing from here for 25 s";
+    if (heard_nothing(status)) return "its agent heard nothing from here for 25 s";
     if (code != 0) return "its agent exited with status " + std::to_string(code) + with_line;
     if (WIFSIGNALED(status)) return "its agent died of signal " + std::to_string(WTERMSIG(status)) + with_line;
     return "its agent ended" + with_line;
@@ -63,6 +63,14 @@ bool cannot_be_started(const std::string& program, int status) {
     if (program != "ssh" && program != "srun") return false;
     return WIFEXITED(status) && (WEXITSTATUS(status) == not_found || WEXITSTATUS(status) == not_executable);
 }
+
+bool cannot_reach(const std::string& program, int status) {
+    if (!WIFEXITED(status)) return false;
+    const int code = WEXITSTATUS(status);
+    return program == "ssh" ? code == ssh_failed : program == "srun" && code > 0 && code < not_executable;
+}
+
+bool heard_nothing(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == agent_heard_nothing; }
 
 std::string telling_line(std::string_view printed) {
     std::string_view last;

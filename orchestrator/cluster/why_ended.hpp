@@ -14,6 +14,12 @@ std::string why_ended(const std::string& program, int status, const std::string&
 /// Returns true if the shell that ssh or srun has started found no hpo that this host can run.
 bool cannot_be_started(const std::string& program, int status);
 
+/// Returns true if ssh or srun ended because it did not get to the host, where no agent has answered.
+bool cannot_reach(const std::string& program, int status);
+
+/// Returns true if the agent ended since the network was silent.
+bool heard_nothing(int status);
+
 /// Returns the last line that tells why, made printable: not the one in which srun repeats the status.
 std::string telling_line(std::string_view printed);
 

@@ -308,6 +308,25 @@ class FalseSsh(ClusterCase):
         self.assert_mentions(self.error, "no host", "left: bad: ssh: connect to host bad: Connection refused; ", "sshd")
         self.assertFalse((self.folder / "runs/other").exists())
 
+    def test_a_host_that_could_not_be_reached_for_a_time_joins_again(self):
+        self.write(trials=2, epochs=Agents.LONG, parallel=2)
+        ssh = self.ssh('[ "$host" = far ] && test -e away && { echo "ssh: connect to host far: No route to host" >&2; exit 255; }\n'
+                       'exec sh -c "$command"')
+        child = self.begin("--on", "ssh:far,near", environment=ssh)
+        (self.folder / "away").touch()
+        os.kill(agents_below(child.pid)[0], signal.SIGKILL)
+        log = self.folder / "runs/several/hpo.log"
+        wait_for(lambda: re.search(r"far .*aside: .*\bagain in 10 s", log.read_text()))
+        wait_for(lambda: self.states().get("far", ("", ""))[0] == "set aside")
+        (self.folder / "away").unlink()
+        wait_for(lambda: re.search(r"far .*joined again\n", log.read_text()))
+        self.assertEqual(self.states()["far"], ("up", None))
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 130, out + err)
+        self.assertEqual({trial["failures"] for trial in self.trials("several")}, {0})
+        self.assert_nobody_left(within=20)
+
     def test_an_agent_that_was_left_before_it_began_ends_nobody(self):
         """It was stopped before it read its first message, and given up; by then a successor has workers."""
         self.write(trials=1)

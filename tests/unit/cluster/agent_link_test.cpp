@@ -25,7 +25,7 @@ namespace hpo::cluster {
 namespace {
 
 AgentLink::Callbacks nothing() {
-    return {[](FromAgent&&) {}, [](const std::string&, bool) {}};
+    return {[](FromAgent&&) {}, [](const std::string&, AgentEnd) {}};
 }
 
 TEST(AgentLink, WritesAllMessagesOfARoundAtOnce) {

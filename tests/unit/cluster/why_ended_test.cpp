@@ -39,6 +39,18 @@ TEST(WhyEnded, TellsThatHpoIsForAnotherKindOfProcessor) {
     EXPECT_TRUE(cannot_be_started("srun", exited(126)));
 }
 
+TEST(WhyEnded, KnowsHostsThatCannotBeReached) {
+    EXPECT_TRUE(cannot_reach("ssh", exited(255)));
+    EXPECT_TRUE(cannot_reach("srun", exited(1)));
+    EXPECT_FALSE(cannot_reach("ssh", exited(1))) << "the agent";
+    EXPECT_FALSE(cannot_reach("srun", exited(137))) << "a killed agent";
+    EXPECT_FALSE(cannot_reach("srun", exited(127))) << "no hpo there";
+    EXPECT_FALSE(cannot_reach("ssh", 9));
+    EXPECT_FALSE(cannot_reach("/opt/hpo", exited(1)));
+    EXPECT_TRUE(heard_nothing(exited(agent_heard_nothing)));
+    EXPECT_FALSE(heard_nothing(exited(1)));
+}
+
 TEST(TellingLine, IsTheLastThatDoesNotRepeatTheStatus) {
     EXPECT_EQ(telling_line("one\ntwo \r\n\n"), "two");
     const std::string status = "srun: error: node1: task 0: Exited with exit code 127";
