@@ -21,6 +21,10 @@ std::string job_name_of(const StudyFolder& folder) {
 
 std::string cancelling(const StudyFolder& folder) { return "scancel --name=" + job_name_of(folder); }
 
+std::string within_job(const StudyFolder& folder, const std::string& command) {
+    return "srun --jobid=$(squeue -h -o %A --name=" + job_name_of(folder) + ") --overlap -N1 -n1 " + command;
+}
+
 bool had_job(const StudyFolder& folder) {
     std::error_code ignored;
     return fs::exists(folder.job_script(), ignored);

@@ -14,6 +14,9 @@ std::string job_name_of(const StudyFolder& folder);
 /// Returns the command that cancels all of the study's jobs: "scancel --name=hpo-phase1-89abcdef".
 std::string cancelling(const StudyFolder& folder);
 
+/// Returns the command that runs another one on the first node of the study's job, where the study is run.
+std::string within_job(const StudyFolder& folder, const std::string& command);
+
 /// Returns true if a job was submitted for the study, now or earlier.
 bool had_job(const StudyFolder& folder);
 

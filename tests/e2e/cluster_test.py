@@ -246,6 +246,23 @@ resources: {parallel: 2}
             values.append([trial["value"] for trial in trials])
         self.assertEqual(*values)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root may run as another user, and on a host of another name")
+    def test_who_cannot_stop_a_study_is_told_who_can(self):
+        self.folder.chmod(0o755)
+        self.write(trials=2, epochs=self.LONG)
+        child = self.start("run", "study.yaml", "--on", "local")
+        wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
+        other = subprocess.run([HPO, "stop", "several"], cwd=self.folder, user=65534, group=65534, extra_groups=[], capture_output=True, text=True)
+        self.assertEqual(other.returncode, 1, other.stdout)
+        self.assert_mentions(other.stderr, "several", "root")
+        (self.folder / "runs/several/slurm.sh").touch()  # as if a job ran it
+        place = json.loads((self.folder / "runs/several/lock").read_text())["socket"]
+        far = subprocess.run(["unshare", "--uts", "sh", "-c", f"hostname far; mv {place} gone; {HPO} stop several/1; mv gone "
+                              f"{place}"], cwd=self.folder, capture_output=True, text=True)
+        self.assert_mentions(far.stderr, socket.gethostname(), "hpo stop several/1", "srun")
+        self.hpo("stop", "several")
+        self.assertEqual(child.wait(60), 0)
+
     def test_scripts_run_in_their_folder(self):
         (self.folder / "train.py").write_text("import sys\nprint('loss:', float(sys.argv[1].split('=')[1]) ** 2)\n")
         self.study("""\
