@@ -143,6 +143,28 @@ std::string savings_line(const Study& study, const StudyRecord& record) {
     return "Stopping      saved no time, as restarts took longer: " + left_out;
 }
 
+/// Returns the hosts of a study's trials in the order of their first ones, as one line; empty where the study has one.
+std::string hosts_line(const StudyRecord& record) {
+    constexpr std::size_t most = 8;
+    std::vector<std::pair<std::string, std::int64_t>> hosts;
+    for (const TrialRecord& trial : record.trials) {
+        const std::string& name = trial.allocation->host;
+        if (name.empty()) continue;
+        const auto found = std::ranges::find(hosts, name, [](const auto& host) { return host.first; });
+        if (found == hosts.end())
+            hosts.emplace_back(name, 1);
+        else
+            ++found->second;
+    }
+    std::string line;
+    for (std::size_t i = 0; i < std::min(hosts.size(), most); ++i) {
+        const auto& [name, trials] = hosts[i];
+        line += i == 0 ? "Hosts         " + printable(name) + " (" + counted(trials, "trial") + ")"
+                       : ", " + printable(name) + " (" + std::to_string(trials) + ")";
+    }
+    return line + (hosts.size() > most ? " and " + std::to_string(hosts.size() - most) + " more" : "");
+}
+
 /// Returns the answer: "early: best val_loss 0.2057 (trial 38) from 40 trials in 6.6 s", or that there is none.
 Line head_line(const Study& study, const StudyRecord& record, const Moment& moment) {
     const std::size_t trials = record.trials.size();
@@ -266,10 +288,11 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     }
 
     auto insights = facts.insights;
-    if (std::string saved = savings_line(study, record); !saved.empty())
-        insights.insert(std::find_if(insights.begin(), insights.end(),
-                                     [](const std::string& line) { return line.starts_with("Next"); }),
-                        std::move(saved));
+    for (std::string line : {savings_line(study, record), hosts_line(record)})
+        if (!line.empty())
+            insights.insert(std::find_if(insights.begin(), insights.end(),
+                                         [](const std::string& next) { return next.starts_with("Next"); }),
+                            std::move(line));
     if (!insights.empty()) canvas.blank();
     for (const std::string& line : insights) canvas.add(printable(line));
 

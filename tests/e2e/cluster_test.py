@@ -83,6 +83,7 @@ class Agents(ClusterCase):
         several = self.assert_all_complete(8)
         self.assertEqual({trial["host"] for trial in several}, {"local-1", "local-2"})
         self.assertIn(several[0]["host"], self.hpo("show", "several", 1))
+        self.assertRegex(self.hpo("show", "several"), r"\nHosts +local-\d \(\d trials?\), local-\d \(\d\)\n")
         self.write(name="one")
         self.hpo("run", "study.yaml", "--on", "local")
         one = self.trials("one")
