@@ -315,8 +315,7 @@ void TrialStarts::refuse(const Admission::Reason& never) {
     const std::int64_t micro_batches = uses_.requirements.of(never.trial).micro_batches;
     const std::string split =
         micro_batches == 0 ? "" : ", even in " + std::to_string(micro_batches) + " micro-batches, one sample each";
-    uses_.ends.fail(never.trial, never.text + split + cure_for_processes(uses_.context.parts.study.resources.trial),
-                    "does not fit");
+    uses_.ends.fail(never.trial, never.text + split + cure_for_processes(uses_.context.parts.study), "does not fit");
 }
 
 /// Returns a queued trial with unknown requirements, else a further one; 0: none.

@@ -160,7 +160,7 @@ ScriptPreview script_trials(const Study& study, PackingQuestion question) {
     question.devices = static_cast<std::size_t>(study.resources.trial.devices());
     // A resource that is not declared counts as zero here.
     if (const auto reason = never_fits(question.machine, preview.needs.footprint, question.on_device, question.devices))
-        throw Fatal("no trial fits: each " + *reason + cure_for_processes(study.resources.trial));
+        throw Fatal("no trial fits: each " + *reason + cure_for_processes(study));
     if (cores_are_searched(study)) preview.needs.footprint.cores = 0;
     if (!preview.needs.alone) question.trials = {{preview.needs.footprint, {}, {}, false}};
     preview.packing = pack(question);

@@ -80,8 +80,7 @@ void split_until_fits(const Study& study, OneWorker& worker, const Machine& mach
     const from_worker::PlanAnswer& answer = smallest->answer;
     const bool much_data = answer.data_bytes > answer.footprint.host_bytes / 2;
     throw Fatal("no trial fits, not even in the smallest micro-batches: as configured, the smallest (trial " +
-                std::to_string(smallest->trial) + ") " + smallest->too_large +
-                cure_for_processes(study.resources.trial) +
+                std::to_string(smallest->trial) + ") " + smallest->too_large + cure_for_processes(study) +
                 (study.resources.memory ? "; resources.memory sets the limit" : "") +
                 (much_data ? "; the data take " + bytes_text(static_cast<double>(answer.data_bytes)) +
                                  " of it, and with worker.data.placement: files they stay in their files"

@@ -10,6 +10,8 @@ import socket
 import stat
 import struct
 import subprocess
+import sys
+import textwrap
 import unittest
 
 from harness import FAKE_DISK, HPO, Case, synthetic, wait_for
@@ -835,6 +837,51 @@ class Slurm(SlurmCase, ClusterCase):
             self.assertEqual(len(re.findall(rf"\b{node}\b[^;]*processor", said.splitlines()[-2])), 1, said)
             self.assert_mentions(said, "no host", f"{node}: ", str(hpo), "install", "PATH")
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_command_spans_the_nodes_and_leaves_nobody(self):
+        """Ranks that srun starts, on plain sockets: rank 0 adds up what the others send."""
+        (self.folder / "train.py").write_text(textwrap.dedent("""
+            import os, socket, sys
+            rank, size = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
+            place = f"\\0{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}"  # all nodes are on this machine
+            if rank == 0:
+                server = socket.socket(socket.AF_UNIX)
+                server.bind(place)
+                server.listen(8)
+                others = [server.accept()[0].makefile("r") for _ in range(size - 1)]
+                for step in range(1, 6):
+                    print("loss:", sum(float(other.readline()) for other in others), flush=True)
+                if float(sys.argv[2]):
+                    others[0].readline()  # for ever
+            else:
+                link = socket.socket(socket.AF_UNIX)
+                while link.connect_ex(place):
+                    pass
+                link.sendall(5 * f"{sys.argv[1]}\\n".encode())
+                link.recv(1)
+            """))
+        def study(trials, waits):
+            return self.study(textwrap.dedent(f"""\
+                study: several
+                objective: {{metric: loss, direction: minimize}}
+                space: {{x: {{type: float, low: 0.0, high: 1.0}}}}
+                worker: {{command: [srun, --overlap, -N3, --ntasks-per-node=1, --kill-on-bad-exit, {sys.executable}, train.py, "{{x}}", "{waits}"]}}
+                budget: {{trials: {trials}}}
+                sampler: {{type: random}}
+                resources: {{parallel: 1}}
+                """))
+        study(2, 0)
+        self.submit()
+        self.assertEqual(self.ended().split()[-1], "0")
+        for trial in self.assert_all_complete(2):
+            self.assertAlmostEqual(trial["value"], 2 * trial["params"]["x"])
+        (self.folder / "out").unlink()
+        study(3, 1)
+        self.submit("--fresh")
+        wait_for(lambda: any(trial["state"] == "running" and trial["steps"] == 5 for trial in self.trials_so_far("several")))
+        os.kill(json.loads((self.folder / "runs/several/lock").read_text())["pid"], signal.SIGKILL)
+        self.assertEqual(self.ended().split()[-1], "137")
+        self.assert_nobody_left(within=20)
 
     def test_a_controller_that_is_away_is_not_missed(self):
         self.write(parallel=6, trials=6, epochs=20 * Agents.LONG)

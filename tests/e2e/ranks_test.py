@@ -298,7 +298,8 @@ class Ranks(Case):
         (self.folder / "train.py").write_text("")
         text = script_study([PYTHON, "train.py", "{lr}"], trials=1)
         self.hpo("run", self.study(text.replace("trial: {", "trial: {cores: 1000, processes: 2, ")), "--on", "local:2", status=1)
-        self.assert_mentions(self.trials("script")[0]["reason"], "2000", "cores", "host", "2 processes", "resources.trial.processes")
+        self.assert_mentions(self.trials("script")[0]["reason"], "2000", "cores", "host", "2 processes", "resources.trial.processes",
+                             "srun", "worker.command")
 
     def refusal_of(self, text, status):
         self.hpo("check", self.study(text), status=status)
