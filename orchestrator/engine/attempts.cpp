@@ -43,6 +43,30 @@ to_worker::Run run_message(const EngineContext& context, AttemptId id, Params pa
     return run;
 }
 
+/// Returns the text with # for each number, so that "loss 9.3e-05" and "loss -0.5" are one, and "eval" and "val" are
+/// not.
+std::string without_numbers(std::string_view text) {
+    const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+    const auto is_sign = [&](std::size_t at) { return at < text.size() && (text[at] == '-' || text[at] == '+'); };
+    std::string without;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t begin = is_sign(at) ? at + 1 : at;
+        if (!is_digit(begin)) {
+            without += text[at++];
+            continue;
+        }
+        at = begin;
+        while (is_digit(at) || (at < text.size() && text[at] == '.' && is_digit(at + 1))) ++at;
+        if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+            const std::size_t exponent = is_sign(at + 1) ? at + 2 : at + 1;
+            if (is_digit(exponent))
+                for (at = exponent; is_digit(at);) ++at;
+        }
+        without += '#';
+    }
+    return without;
+}
+
 }  // namespace
 
 void Attempts::begin(WorkerIndex index, Job& job) {
@@ -313,11 +337,10 @@ void Attempts::sum_up(const Job& job) {
 
 /// Returns true for the first warning of an attempt. All trials of an unchanged script cause the same ones, with other
 /// numbers in the lines that these quote: each is news once.
-bool Attempts::is_news(Job& job, std::string warning) {
+bool Attempts::is_news(Job& job, const std::string& warning) {
     const auto* script = std::get_if<ScriptWorker>(&uses_.context.parts.study.worker);
     if (script == nullptr || !script->metrics) return !std::exchange(job.warned, true);
-    std::erase_if(warning, [](char c) { return std::string_view("0123456789.+-e").find(c) != std::string_view::npos; });
-    return told_.insert(std::move(warning)).second;
+    return told_.insert(without_numbers(warning)).second;
 }
 
 /// Keeps the remarks for the user about a complete trial's end: its program failed after the last step, or had more to

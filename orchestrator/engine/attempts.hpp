@@ -61,7 +61,7 @@ class Attempts {
     void tell_resumption(std::int64_t trial, std::int64_t from) const;
     void record_usage(Job& job, const Footprint& used);
     void keep_peak(const Job& job);
-    [[nodiscard]] bool is_news(Job& job, std::string warning);
+    [[nodiscard]] bool is_news(Job& job, const std::string& warning);
     void remark(std::int64_t trial, const std::string& text);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
     void without_checkpoint(AttemptId id, const std::string& reason);

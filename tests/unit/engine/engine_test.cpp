@@ -227,6 +227,8 @@ TEST_F(EngineTest, AWarningOfAScriptsLinesIsToldOnceAStudyWhateverNumbersItQuote
     say(0, 1, "several models: 'loss 0.5'");
     say(1, 1, "several models: 'loss 0.25e-3'");
     EXPECT_EQ(play.warnings, "several models: 'loss 0.5'\n");
+    say(1, 2, "several models: 'eloss 0.5'");  // the letter of exponents is no number
+    EXPECT_THAT(play.warnings, ::testing::EndsWith("'eloss 0.5'\n"));
     say(0, 2, "another kind");
     EXPECT_THAT(play.warnings, ::testing::EndsWith("another kind\n"));
 }
