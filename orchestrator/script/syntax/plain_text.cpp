@@ -68,6 +68,16 @@ std::optional<std::string> from_utf16(std::string_view line) {
     return text;
 }
 
+constexpr std::string_view syslog_tab = "#011";  ///< what syslog writes for a tab
+
+bool is_alphanumeric(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Returns true if `rest` begins with a tab of syslog between the end of a word or a bracket and a word: "[9]#011loss".
+bool is_escaped_tab(std::string_view rest, std::string_view before) {
+    return rest.starts_with(syslog_tab) && rest.size() > syslog_tab.size() && !before.empty() &&
+           (is_alphanumeric(before.back()) || before.back() == ']') && is_alphanumeric(rest[syslog_tab.size()]);
+}
+
 }  // namespace
 
 std::string plain_text(std::string_view line) {
@@ -80,6 +90,11 @@ std::string plain_text(std::string_view line) {
     while (!line.empty()) {
         const auto byte = static_cast<std::uint8_t>(line.front());
         if (byte < 0x80) {
+            if (is_escaped_tab(line, text)) {
+                text += '\t';
+                line.remove_prefix(syslog_tab.size());
+                continue;
+            }
             if (byte == 0 && is_wide) {
                 line.remove_prefix(1);
                 continue;

@@ -672,5 +672,15 @@ TEST(Strangers, TablesWithTextsRowsWithGapsAndHeadersOfTwoLinesAreRead) {
     });
 }
 
+TEST(Strangers, TabsThatSyslogEscapesSeparateNames) {
+    expect_read({
+        {"XGBoost on SageMaker",
+         "validation-error",
+         "[0]#011train-error:0.25#011validation-error:0.5\n[1]#011train-error:0.125#011validation-error:0.25\n",
+         {0.5, 0.25}},
+        {"a number sign of a name", "issue", "issue #011: open\nissue=2.5\n", {2.5}},
+    });
+}
+
 }  // namespace
 }  // namespace hpo::script
