@@ -21,7 +21,7 @@ constexpr std::array table{
             "hpo init data.csv               writes study.yaml: a space and a budget for this amount of data\n"
             "hpo init data.parquet --target price -o prices.yaml\n"
             "hpo init photos/                a folder of images, one folder a class\n"
-            "hpo init train.py               its flags of argparse become the space",
+            "hpo init train.py               its flags become the space",
             commands::init},
     Command{"ask-tell", "Let your own program run the trials: it asks for them and reports results",
             "hpo ask-tell study.yaml         JSON Lines on stdin and stdout\n"

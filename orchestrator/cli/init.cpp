@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
@@ -41,14 +42,22 @@ init::DataFacts describe(const std::string& format, const std::string& path, con
     return or_fail(init::read_facts(output.text, path));
 }
 
-init::FirstStudy for_script(const std::string& path) {
+std::string text_of(const std::string& path) {
     constexpr std::uintmax_t most_bytes = 4 << 20;
     or_fail(check_regular(path));
     std::error_code failed;
     if (fs::file_size(path, failed) > most_bytes) throw Fatal(path + ": too large for a script");
     std::ifstream file(path, std::ios::binary);
-    const std::string python(std::istreambuf_iterator<char>(file), {});
-    return or_fail(init::study_for_script(path, python));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+init::FirstStudy for_script(const std::string& path) {
+    const auto configuration = [folder = fs::path(path).parent_path()](const std::string& file) {
+        std::error_code failed;
+        const fs::path found = folder / file;
+        return fs::is_regular_file(found, failed) ? std::optional(text_of(found)) : std::nullopt;
+    };
+    return or_fail(init::study_for_script(path, text_of(path), configuration));
 }
 
 /// Refuses scripts in other languages than Python, whose flags are not read.

@@ -1,4 +1,5 @@
-// Flags of a Python script, found in its text without running it: the calls of argparse's add_argument. Pure.
+// Flags of a Python script, found in its text without running it: the calls of argparse's add_argument, and of Click's
+// option and argument. Pure.
 #pragma once
 
 #include <optional>
@@ -9,20 +10,25 @@
 namespace hpo::init {
 
 struct Flag {
-    std::string option;                ///< "--learning-rate", as it is written on the command line, or "data"
+    std::string option;                ///< "--learning-rate", as it is written on the command line; "data"; "model.lr"
+    std::string called;                ///< the name within the script, where it has one of its own; else empty
     std::string type;                  ///< "int", "float", "str" or another name; empty: not given
     std::string fallback;              ///< the default as Python text; empty: none
     std::vector<std::string> choices;  ///< without quotes
     bool takes_value = true;           ///< false for store_true and its like
     bool required = false;             ///< the script does not start without it
-    [[nodiscard]] bool positional() const { return !option.starts_with('-'); }
-    [[nodiscard]] std::string name() const;  ///< "learning_rate"
+    bool assigned = false;             ///< an override of Hydra, written as model.lr=0.1
+    std::optional<double> least{}, most{};  ///< bounds that the script checks
+    [[nodiscard]] bool positional() const { return !assigned && !option.starts_with('-'); }
+    [[nodiscard]] std::string name() const;  ///< "learning_rate", "model.lr"
+    [[nodiscard]] std::string word() const;  ///< name() without the groups of its configuration: "lr"
 };
 
 std::vector<Flag> script_flags(std::string_view python);
 
-/// Returns the name of the metric that the script probably prints or reports, such as "val_accuracy". Empty if none of
-/// the usual names occurs in its text.
+/// Returns the name of the metric that the script probably prints or reports, such as "val_accuracy": the best of the
+/// usual names before a number in its texts ("val acc: {acc:.2f}" prints val_acc), else of those in its text. Empty if
+/// there is none.
 std::string likely_metric(std::string_view python);
 
 /// Says whether smaller values of the metric are better, by its name.

@@ -9,6 +9,7 @@
 #include "hpo/batch_size.hpp"
 #include "hpo/from_chars.hpp"
 #include "hpo/text.hpp"
+#include "orchestrator/init/hydra_flags.hpp"
 #include "orchestrator/init/script_flags.hpp"
 #include "orchestrator/study/entries.hpp"
 
@@ -49,13 +50,17 @@ string range(const char* type, double low, double high, bool log) {
     return "{type: " + string(type) + ", low: " + text(low) + ", high: " + text(high) + (log ? ", log: true}" : "}");
 }
 
-string whole_range(double low, double high) { return range("int", low, high, true); }
-
 bool is_batch_size(const string& name) { return name == "bs" || has_word(name, {"batch_size", "batch"}); }
 
 /// Returns the range that the flag is searched in; empty if its name, type and default do not tell.
 string range_of(const Flag& flag) {
-    const string name = flag.name();
+    const string name = flag.word();
+    const auto range = [&flag](const char* type, double low, double high, bool log) {
+        const double least = flag.least.value_or(low), most = flag.most.value_or(high);
+        const bool within = std::max(low, least) < std::min(high, most);
+        return within ? hpo::init::range(type, std::max(low, least), std::min(high, most), log) : string();
+    };
+    const auto whole_range = [&range](double low, double high) { return range("int", low, high, true); };
     if (!flag.choices.empty()) {
         string list;
         for (const string& choice : flag.choices) {
@@ -89,31 +94,38 @@ string range_of(const Flag& flag) {
 
 }  // namespace
 
-Result<FirstStudy> study_for_script(const string& path, string_view python) {
+Result<FirstStudy> study_for_script(const string& path, string_view python, const ReadConfiguration& read) {
     FirstStudy first;
+    const auto hydra = hydra_main(python);
+    std::vector<Flag> flags = script_flags(python);
+    if (hydra) {
+        auto overrides = hydra_flags(*hydra, read);
+        if (!overrides) return overrides.error();
+        flags = std::move(*overrides);
+    }
     string space, fixed, command = "python3, " + study::yaml_text(path);
     bool small_batches = false, epochs_known = false;
     double epochs = 20;
-    for (const Flag& flag : script_flags(python)) {
-        const string name = flag.name(),
+    for (const Flag& flag : flags) {
+        const string name = flag.name(), word = flag.word(),
                      shown = flag.option + (flag.fallback.empty() ? "" : " (" + flag.fallback + ")");
         const auto argument = [&](const string& value) {
-            const string between = flag.option.starts_with("--") ? "=" : "\", \"";
+            const string between = flag.assigned || flag.option.starts_with("--") ? "=" : "\", \"";
             command += ", \"" + (flag.positional() ? "" : flag.option + between) + value + "\"";
         };
-        if (flag.takes_value && has_word(name, {"epochs", "steps", "epoch"}) && !epochs_known) {
+        if (flag.takes_value && has_word(word, {"epochs", "steps", "epoch"}) && !epochs_known) {
             epochs_known = true;
             epochs = std::max(1.0, number_in(flag.fallback).value_or(20));
             argument("{steps}");
             continue;
         }
-        if (flag.takes_value && name == "seed") {
+        if (flag.takes_value && word == "seed") {
             argument("{seed}");
             continue;
         }
         const string searched = flag.takes_value ? range_of(flag) : "";
         if (searched.empty() && flag.required) {
-            string value = name;
+            string value = word;
             std::transform(value.begin(), value.end(), value.begin(),
                            [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
             argument(value);
@@ -125,16 +137,18 @@ Result<FirstStudy> study_for_script(const string& path, string_view python) {
             fixed += (fixed.empty() ? "" : ", ") + shown;
             continue;
         }
-        if (is_batch_size(name)) small_batches |= number_in(flag.fallback).value_or(64) / 2 < largest_auto_batch;
+        if (is_batch_size(word)) small_batches |= number_in(flag.fallback).value_or(64) / 2 < largest_auto_batch;
         space += "  " + name + ": " + searched + (flag.fallback.empty() ? "" : "   # default " + flag.fallback) + '\n';
         argument('{' + name + '}');
     }
+    if (hydra) command += ", \"hydra.run.dir={folder}/hydra\"";
     if (space.empty())
         return Error{path +
-                     ": no flag that could be varied was found (calls of add_argument of argparse, with a "
-                     "default or choices); docs/scripts.md shows how a study names parameters itself"};
+                     ": no flag that could be varied was found (add_argument of argparse, option of Click, or numbers "
+                     "in the configuration of Hydra); docs/scripts.md shows how a study names parameters itself"};
     string metric = likely_metric(python);
-    first.found.push_back(path + ": a script with flags");
+    first.found.push_back(
+        path + (hydra ? ": a script with a configuration of Hydra, " + hydra->file() : ": a script with flags"));
     if (!fixed.empty()) first.found.push_back("as it is   " + fixed);
     if (metric.empty()) {
         metric = "val_loss";

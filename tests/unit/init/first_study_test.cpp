@@ -378,6 +378,82 @@ p.add_argument("--warmup-decay", type=int, default=5)
     EXPECT_EQ(study.space[0].name, "lr");
 }
 
+TEST(Script, OptionsOfClickBecomeTheSpaceWithinItsBounds) {
+    const auto first = study_for_script("train.py", R"(
+@click.command()
+@click.option("--lr", default=0.01, show_default=True, help="rate (0, 1]")
+@click.option("--hidden", "-h", "hidden_size", type=int, default=64)
+@click.option("--act", type=click.Choice(["relu", 'gelu'], case_sensitive=False), default="relu")
+@click.option("--bias/--no-bias", default=True)
+@click.option("--amp", is_flag=True)
+@click.option("--epochs", default=6, type=click.IntRange(1, 100))
+@click.option("--drop", type=click.FloatRange(max=0.3, min=0.1), default=0.1)
+@click.option("-b", "batch", type=click.INT, default=32)
+# @click.option("--gone", default=0.1)
+@click.argument("data", type=click.Path())
+@click.argument("more", nargs=-1)
+@click.argument("out", required=False)
+def main(lr): click.echo(f"epoch={e} val_loss={l:.5f} val_accuracy={a:.4f}")
+)");
+    ASSERT_TRUE(first) << first.error().message;
+    const Study study = accepted(first->text);
+    EXPECT_THAT(study.script()->command,
+                ElementsAre("python3", "train.py", "--lr={lr}", "--hidden={hidden_size}", "--act={act}",
+                            "--epochs={steps}", "--drop={drop}", "-b", "{batch}", "DATA"))
+        << first->text;
+    EXPECT_EQ(find(study, "act")->choices.size(), 2);
+    EXPECT_EQ(find(study, "drop")->low, 0.1);
+    EXPECT_EQ(find(study, "drop")->high, 0.3);
+    EXPECT_EQ(find(study, "hidden_size")->low, 16);
+    EXPECT_THAT(first->text, Mentions("--bias/--no-bias", "--amp", "more", "out"));
+    EXPECT_EQ(study.budget.epochs, 6);
+    EXPECT_EQ(study.objective.metric, "val_accuracy");
+}
+
+TEST(Script, TheConfigurationOfHydraBecomesOverrides) {
+    constexpr const char* hydra = R"(
+@hydra.main(version_base=None, config_path="conf", config_name="config")
+def main(cfg): print(f"[epoch {e}] val_loss={l:.5f}")
+)";
+    const auto read = [](const std::string& path) -> std::optional<std::string> {
+        if (path == "conf/config.yaml")
+            return "defaults:\n  - model: mlp\n  - override hydra/launcher: joblib\n  - _self_\n"
+                   "optimizer:\n  lr: 0.001\n  name: adam\n  betas: [0.9, 0.99]\nmodel:\n  dropout: 0.2\n"
+                   "training: {max_epochs: 5, batch_size: 64}\nseed: 1\ndata_dir: ???\n"
+                   "out: ${data_dir}/out\nhydra:\n  sweep: {size: 8}\n";
+        if (path == "conf/model/mlp.yaml") return "width: 64\ndropout: 0.1\n";
+        return std::nullopt;
+    };
+    const auto first = study_for_script("train.py", hydra, read);
+    ASSERT_TRUE(first) << first.error().message;
+    const Study study = accepted(first->text);
+    EXPECT_THAT(study.script()->command,
+                ElementsAre("python3", "train.py", "optimizer.lr={optimizer.lr}", "model.dropout={model.dropout}",
+                            "training.max_epochs={steps}", "training.batch_size={training.batch_size}", "seed={seed}",
+                            "data_dir=DATA_DIR", "model.width={model.width}", "hydra.run.dir={folder}/hydra"))
+        << first->text;
+    EXPECT_EQ(find(study, "optimizer.lr")->low, 1e-4);
+    EXPECT_EQ(find(study, "model.width")->high, 256);
+    EXPECT_EQ(study.budget.epochs, 5);
+    EXPECT_THAT(first->text, Mentions("optimizer.name", "adam", "out"));
+
+    const auto unread = study_for_script("train.py", hydra);
+    ASSERT_FALSE(unread);
+    EXPECT_THAT(unread.error().message, HasSubstr("conf/config.yaml"));
+}
+
+TEST(Script, ItsMetricIsTheOneThatItPrints) {
+    EXPECT_EQ(
+        likely_metric(R"(print(f"Epoch {e}/{n} | train loss {loss:.4f} | val loss {vl:.4f} | val acc {acc:.2f}%"))"),
+        "val_acc");
+    EXPECT_EQ(likely_metric(R"(print("Epoch %d, Val Loss: %.3f" % (e, accuracy)))"), "val_loss");
+    EXPECT_EQ(likely_metric(R"(print(f"epoch {e} loss {val_loss:.4f}"))"), "loss");
+    EXPECT_EQ(likely_metric(R"(print({"epoch": e, "val/loss": l, "best": best_val_acc}))"), "val_loss");
+    EXPECT_EQ(likely_metric("# val_acc: don't\nprint('mse', x)"), "mse");
+    EXPECT_EQ(likely_metric(R"(print(f"best val_acc: {a}", f"val_loss={b}"))"), "val_loss");
+    EXPECT_EQ(likely_metric("trial.report(e, rmse=x)"), "rmse") << "no text has it";
+}
+
 TEST(Script, WithoutFlagsIsAnErrorWithTheCure) {
     const auto first = study_for_script("train.py", "print('val_loss: 1')\nadd_argument(");
     ASSERT_FALSE(first);
