@@ -297,8 +297,8 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     if (std::any_of(reading.unread.begin(), reading.unread.end(),
                     [&](const string& column) { return fit(column, needs_.objective) <= Fit::spelling; }))
         unread_ = trim(text).substr(0, max_quoted_bytes);
-    const string name = wanted_.printed_bare(needs_.objective);
-    if (name.empty() || !unread_.empty()) return;
+    const string printed = wanted_.printed_bare(needs_.objective), &name = printed.empty() ? needs_.objective : printed;
+    if (!unread_.empty()) return;
     const auto at = text.find(name);
     if (at == string_view::npos || (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1])))) return;
     const string_view behind = text.substr(at + name.size());
@@ -306,6 +306,10 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     string_view rest = trim(behind);
     const bool separated = rest.starts_with(':') || rest.starts_with('=');
     if (separated) rest = trim(rest.substr(1));
+    if (printed.empty()) {  // a line of too many names is told of elsewhere
+        const string_view word = rest.substr(0, rest.find_first_of(" \t,;)]"));
+        if (const auto number = leading_number(word); number && number->second == word.size()) return;
+    }
     if (!separated) {  // "val_acc <- the best", "loss 0.9 is better than 0.95", "loss 3/10: ..." of a batch
         const string_view word = rest.substr(0, rest.find_first_of(" \t,;:)]"));
         const auto number = leading_number(word);

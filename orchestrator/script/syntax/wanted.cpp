@@ -183,8 +183,16 @@ void WantedMetrics::warn(std::string text) {
 }
 
 void WantedMetrics::warn(const Wanted& wanted, const std::string& first, const std::string& other, bool used) {
-    warn("'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " +
-         (used ? other : first) + " is used; set objective.metric to the name that you mean");
+    const std::string& taken = used ? other : first;
+    const std::string& left = used ? first : other;
+    // Steps have been reported under the first name when the study's own appears.
+    const bool word = std::all_of(left.begin(), left.end(), [](char c) { return script::is_letter(c) || is_digit(c); });
+    const std::string pattern = "[\"" + left + "[:= ]+(?<" + left + ">{number})\"]";
+    const std::string advice = left != wanted.name ? "; set objective.metric to the name that you mean"
+                               : word ? ", as it came first; worker: {metrics: {stdout: " + pattern + "}} reads " + left
+                                      : ", as it came first; worker.metrics.stdout takes a pattern for " + left;
+    warn("'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " + taken +
+         " is used" + advice);
 }
 
 }  // namespace hpo::script

@@ -437,6 +437,18 @@ TEST(Reports, ARowWhoseNumberCannotBeReadIsTold) {
             << cell;
 }
 
+TEST(Reports, AFirstLineWhoseNumberCannotBeReadIsTold) {
+    const Found found = read_output("loss", "loss: 1.2k\nloss: 0.5\n");
+    EXPECT_NE(found.warning.find("no number that can be read"), std::string::npos) << found.warning;
+    EXPECT_EQ(read_output("loss", "loss: cross entropy\nloss_scale: 2x\nloss: 0.5\n").warning, "");
+}
+
+TEST(Reports, UnderTheVeryNameAfterAnotherSpellingAreToldWithThePatternForThem) {
+    const Found found = read_output("Accuracy", "fold 1 accuracy = 0.9\nfold 2 accuracy = 0.8\nAccuracy: 0.85\n");
+    EXPECT_NE(found.warning.find("accuracy is used, as it came first"), std::string::npos) << found.warning;
+    EXPECT_NE(found.warning.find("[\"Accuracy[:= ]+(?<Accuracy>{number})\"]"), std::string::npos) << found.warning;
+}
+
 TEST(Reports, AVectorInATableIsTold) {
     const std::string table = "Step   Train loss    Test loss\n0      [0.5, 0.1]    [0.7, 0.2]\n";
     const Found found = read_output("test_loss", table + "\nBest model at step 0:\n  test loss: 0.9\n");
