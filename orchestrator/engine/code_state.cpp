@@ -3,8 +3,13 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
 #include <utility>
 
+#include "hpo/short_hash.hpp"
 #include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/script/home.hpp"
 
@@ -31,16 +36,53 @@ CodeState code_state(const Study& study) {
     return code;
 }
 
-std::vector<std::string> files_changed_after(const Study& study, double time) {
-    std::vector<std::string> changed;
+namespace {
+
+/// Calls `visit(argument, path, status)` for each argument of the script's command that is a file.
+template <class Visit>
+void for_each_file(const Study& study, Visit&& visit) {
     const ScriptWorker* script = study.script();
-    if (script == nullptr) return changed;
+    if (script == nullptr) return;
     const std::filesystem::path home = script::home_of(*script);
     for (const std::string& argument : script->command) {
         struct stat info {};
-        if (::stat((home / argument).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-        if (static_cast<double>(info.st_mtime) > time) changed.push_back(argument);
+        const std::filesystem::path path = home / argument;
+        if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) visit(argument, path, info);
     }
+}
+
+/// Returns the hash of the file's bytes and their number. Empty if the file is large or cannot be read.
+std::string fingerprint(const std::filesystem::path& path, const struct stat& info) {
+    constexpr off_t most = 16 << 20;  // bytes
+    std::ifstream file(path, std::ios::binary);
+    if (info.st_size > most || !file) return {};
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    return short_hash(bytes) + '-' + std::to_string(bytes.size());
+}
+
+}  // namespace
+
+std::string fingerprints_of_files(const Study& study) {
+    std::string lines;
+    for_each_file(study, [&](const std::string& argument, const auto& path, const struct stat& info) {
+        const std::string print = argument.find('\n') == std::string::npos ? fingerprint(path, info) : "";
+        if (!print.empty()) lines += print + ' ' + argument + '\n';
+    });
+    return lines;
+}
+
+std::vector<std::string> files_changed_since(const Study& study, const std::string& before, double time) {
+    std::map<std::string, std::string> known;  // fingerprints by arguments
+    std::istringstream lines(before);
+    for (std::string print, argument; lines >> print && lines.get() && std::getline(lines, argument);)
+        known[argument] = print;
+    std::vector<std::string> changed;
+    for_each_file(study, [&](const std::string& argument, const auto& path, const struct stat& info) {
+        const auto found = known.find(argument);
+        const bool differs =
+            found != known.end() ? fingerprint(path, info) != found->second : static_cast<double>(info.st_mtime) > time;
+        if (differs) changed.push_back(argument);
+    });
     return changed;
 }
 

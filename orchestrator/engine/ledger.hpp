@@ -97,6 +97,9 @@ class Ledger {
     /// Stores that the trial trains on data with this fingerprint. Returns the first trial that had other data with the
     /// same parameters of the data; 0 if there is none.
     std::int64_t saw_data(std::int64_t trial, const Params& params, const std::string& fingerprint);
+    /// The fingerprints of the script's files at the last session (code_state.hpp).
+    [[nodiscard]] std::string scripts() const;
+    void set_scripts(const std::string& fingerprints);
     /// Begins the next attempt of a queued trial and returns the attempt's number.
     std::int64_t launch(std::int64_t trial, const std::string& where, Allocation allocation);
     /// Stores the largest memory use of a trial.

@@ -51,6 +51,10 @@ std::int64_t Ledger::saw_data(std::int64_t trial, const Params& params, const st
     return other;
 }
 
+std::string Ledger::scripts() const { return store_.scripts(); }
+
+void Ledger::set_scripts(const std::string& fingerprints) { stored(store_.set_scripts(fingerprints)); }
+
 void Ledger::measured(std::int64_t trial, Footprint peak) {
     steps_wait_ = true;
     tell(store(event::Measured{trial, record_.trial(trial).attempt, peak}, true));

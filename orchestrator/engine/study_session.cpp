@@ -188,7 +188,10 @@ void StudySession::tell_changed_files() {
     double last = 0;
     for (const TrialRecord& trial : ledger_.record().trials) last = std::max(last, trial.started_at);
     if (last == 0) return;
-    for (const std::string& file : files_changed_after(study_, last))
+    for (const std::string& file : files_changed_since(study_, before, last))
+    const std::string before = ledger_.scripts();
+    const std::string now = fingerprints_of_files(study_);
+    if (now != before) ledger_.set_scripts(now);
         tell({Notice::Level::news, 0,
               file + " has changed since the last trial began: earlier trials ran another version of it (--fresh "
                      "begins anew)"});

@@ -61,6 +61,11 @@ class SqliteStore final : public Store {
         return write([&] { return put("data", text); });
     }
 
+    [[nodiscard]] std::string scripts() const override { return kept("scripts"); }
+    Result<void> set_scripts(const std::string& text) override {
+        return write([&] { return put("scripts", text); });
+    }
+
     [[nodiscard]] bool stands_still() const override { return copy_ != nullptr; }
 
     [[nodiscard]] std::string missing_results() const override {

@@ -53,6 +53,14 @@ class Store {
         return {};
     }
 
+    /// Returns the fingerprints of the script's files at the last session (engine/code_state.hpp), as text; empty:
+    /// none.
+    [[nodiscard]] virtual std::string scripts() const { return {}; }
+    virtual Result<void> set_scripts(const std::string& text) {
+        (void)text;
+        return {};
+    }
+
     /// Returns true for a copy, which shows no later events until the store is opened again.
     [[nodiscard]] virtual bool stands_still() const { return false; }
 

@@ -12,6 +12,8 @@ class MemoryStore : public Store {
    public:
     [[nodiscard]] std::string source() const override { return source_; }
     Result<void> set_source(const std::string& yaml) override { return source_ = yaml, Result<void>{}; }
+    [[nodiscard]] std::string scripts() const override { return scripts_; }
+    Result<void> set_scripts(const std::string& text) override { return scripts_ = text, Result<void>{}; }
     [[nodiscard]] std::string seen_data() const override { return seen_data_; }
     Result<void> set_seen_data(const std::string& text) override { return seen_data_ = text, Result<void>{}; }
 
@@ -32,7 +34,7 @@ class MemoryStore : public Store {
     std::int64_t fail_from = std::numeric_limits<std::int64_t>::max();
 
    private:
-    std::string source_, seen_data_;
+    std::string source_, seen_data_, scripts_;
 };
 
 }  // namespace hpo::testing

@@ -316,6 +316,13 @@ TEST_P(StoreContract, WhatWasSeenOfTheDataIsKept) {
     EXPECT_EQ(open()->seen_data(), "[2]");
 }
 
+TEST_P(StoreContract, FingerprintsOfScriptsAreKept) {
+    EXPECT_EQ(open()->scripts(), "");
+    ASSERT_TRUE(open()->set_scripts("1-2 train.py\n"));
+    ASSERT_TRUE(open()->set_scripts("3-4 train.py\n"));
+    EXPECT_EQ(open()->scripts(), "3-4 train.py\n");
+}
+
 TEST_P(StoreContract, TelemetryComesBackInItsOrderAlsoForViewersAndOtherRowsStay) {
     auto store = open();
     EXPECT_THAT(*store->telemetry(), ::testing::IsEmpty());
