@@ -217,8 +217,7 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     Job job = *found;
     const std::int64_t trial = job.id.trial;
     const bool shared = worker.shared;
-    if (message.outcome == Outcome::out_of_memory && !shared)
-        job.held.used.host_bytes = std::max(job.held.used.host_bytes, message.peak_bytes);
+    if (!shared) job.held.used.host_bytes = std::max(job.held.used.host_bytes, message.peak_bytes);
     if (Job* heir = uses_.pool.let_go(index, job.id)) {
         const Reservation& held = heir->held.reservation;
         uses_.pool.resize(*heir, at_least(held.footprint, uses_.requirements.of(heir->id.trial).footprint), held.alone);

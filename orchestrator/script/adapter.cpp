@@ -1,6 +1,7 @@
 #include "orchestrator/script/adapter.hpp"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -358,8 +359,13 @@ class Adapter {
         closing.insert(beyond_.begin(), beyond_.end());
         // The peak is that of the largest process, or of the largest ones of all ranks. hpo measures the whole tree,
         // but too seldom to see a command that ends at once.
-        const std::int64_t peak =
+        std::int64_t peak =
             std::max(os::largest_resident(script::usage_of_ended_children()), script::peak_of(command_.rank_ends()));
+        // A process has the peak of the one that forked it, up to its exec. A peak that is no higher only bounds what
+        // the command took, which is of use after a shortage alone.
+        rusage own{};
+        const bool is_bound = ::getrusage(RUSAGE_SELF, &own) == 0 && peak <= os::largest_resident(own);
+        if (is_bound && outcome != Outcome::out_of_memory) peak = 0;
         send(from_worker::Finished{.id = run_->id,
                                    .outcome = outcome,
                                    .message = message,
