@@ -21,4 +21,14 @@ inline std::optional<double> training_seconds(const TrialRecord& trial) {
     return std::max(*last.seconds, trial.ended_at - trial.started_at);
 }
 
+/// Returns the seconds that a trial took, for readers: those of its training, and where each attempt but the last was
+/// charged to it, all from its first start to its end, since an attempt that hung has trained for seconds and taken an
+/// hour. A trial that was interrupted or paused waited in between.
+inline std::optional<double> seconds_taken(const TrialRecord& trial) {
+    const auto trained = training_seconds(trial);
+    const bool only_retried = trial.attempt > 1 && trial.failures == trial.attempt - 1;
+    if (!trained || !only_retried) return trained;
+    return std::max(*trained, trial.ended_at - trial.started_at);
+}
+
 }  // namespace hpo

@@ -323,7 +323,7 @@ std::string draw_comparison(const Study& study, const TrialRecord& one, const Tr
                (trial.best_step > 0 ? ", best at " + std::to_string(trial.best_step) : "");
     });
     add_of("time", [](const TrialRecord& trial) {
-        const auto seconds = training_seconds(trial);
+        const auto seconds = seconds_taken(trial);
         return seconds ? duration_text(*seconds) : std::string("-");
     });
     add_of("it/s", [&](const TrialRecord& trial) { return number(speed_of(trial)); });

@@ -53,7 +53,7 @@ std::vector<TableColumn> measured_columns(const Study& study, const std::vector<
     all.push_back(column(study.native() ? "EPOCH" : "STEP", Style::plain,
                          [&](const TrialRecord& trial) { return progress_text(study, trial.best_step); }));
     all.push_back(column("TIME", Style::plain, [](const TrialRecord& trial) {
-        const auto seconds = training_seconds(trial);
+        const auto seconds = seconds_taken(trial);
         return seconds ? duration_text(*seconds) : std::string("-");
     }));
     return all;

@@ -150,7 +150,7 @@ void add_resource_columns(std::vector<Column>& all, const StudyRecord& record) {
                    .rank = 4,
                    .field = TrialField{FieldKind::time},
                    .cell = [](const TrialRecord& trial) {
-                       const auto seconds = training_seconds(trial);
+                       const auto seconds = seconds_taken(trial);
                        return seconds ? duration_text(*seconds) : "-";
                    }});
     all.push_back({.title = "MEMORY",

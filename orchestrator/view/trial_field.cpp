@@ -75,7 +75,7 @@ FieldValue value_of(const TrialRecord& trial, const TrialField& field) {
         case FieldKind::speed:
             return number_or_nothing(speed_of(trial));
         case FieldKind::time:
-            return number_or_nothing(training_seconds(trial));
+            return number_or_nothing(seconds_taken(trial));
         case FieldKind::memory:
             return number_or_nothing(memory_of(trial));
         case FieldKind::device:

@@ -58,7 +58,7 @@ std::string TrialLines::row(const TrialRecord& trial, const std::string& state, 
     for (const Goal& goal : study_.objective.further)
         if (const auto other = metric_that_counts(trial, goal.metric))
             text += "  " + goal.metric + " " + left(short_number(*other), 8);
-    const auto seconds = training_seconds(trial);
+    const auto seconds = seconds_taken(trial);
     text += "  " + left(state, 8) + "  " + right(progress_text(study_, trial.steps()), steps) + "  " +
             right(seconds ? duration_text(*seconds) : "-", 6);
     if (!more.empty()) text += "  " + more;

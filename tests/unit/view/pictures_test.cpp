@@ -562,6 +562,20 @@ TEST(Trials, ThatRunAgainHaveNoReasonInTheList) {
     EXPECT_THAT(draw_trial_list(sample_study(), record, {}, {200, 80, false, true}), Not(HasSubstr("hung")));
     EXPECT_THAT(draw_trial(sample_study(), trial, {}, {200, 80, false, true}), Mentions("attempt", "hung"));
 }
+TEST(TrainingSeconds, OfATrialThatWasRetriedAreFewerThanItTook) {
+    TrialRecord trial;
+    trial.curve = {Report{.step = 1, .seconds = 3}};
+    trial.started_at = 100;
+    trial.ended_at = 700;
+    trial.attempt = 2;
+    EXPECT_EQ(seconds_taken(trial), 3) << "it was interrupted, and waited for the next session";
+    trial.failures = 1;
+    EXPECT_EQ(seconds_taken(trial), 600) << "its first attempt hung";
+    EXPECT_EQ(training_seconds(trial), 3);
+    trial.ended_at = 0;
+    EXPECT_EQ(seconds_taken(trial), 3) << "it runs";
+}
+
 
 TEST(Report, OfAFailedSessionHasNoRunningTrials) {
     ReportFacts facts;
