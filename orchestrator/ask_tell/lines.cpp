@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/random.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
@@ -159,7 +160,7 @@ Json on_study(Session& session, const wire::Json&) {
     return {{"study", study.name},
             {"metric", study.objective.metric},
             {"direction", wire::direction_names[static_cast<std::size_t>(study.objective.direction)]},
-            {"trials", study.budget.trials},
+            {"trials", is_open_ended(study.budget) ? Json(nullptr) : Json(study.budget.trials)},
             {"epochs", study.budget.epochs},
             {"seed", study.seed},
             {"version", version}};

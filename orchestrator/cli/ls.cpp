@@ -68,8 +68,7 @@ int list_all(bool as_json) {
             continue;
         }
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
-        add({snapshot->study.name, std::string(state_of(*snapshot)),
-             std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
+        add({snapshot->study.name, std::string(state_of(*snapshot)), ended_of_budget(*snapshot),
              best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
              best ? trials_text(*snapshot, *best) : "-"},
             printable(folder.path.string()));

@@ -89,9 +89,8 @@ int print_overview() {
         warn_of_missing_results(*snapshot);
         const std::string_view state = state_of(*snapshot);
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
-        table.add({snapshot->study.name, std::string(state),
-                   std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
-                   best_cell(*snapshot, best), metrics_text(snapshot->study.objective)});
+        table.add({snapshot->study.name, std::string(state), ended_of_budget(*snapshot), best_cell(*snapshot, best),
+                   metrics_text(snapshot->study.objective)});
         if (next.empty()) next = next_steps(snapshot->study, best, state);
     }
     const std::string more = studies.size() <= shown_studies

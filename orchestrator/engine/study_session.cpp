@@ -1,4 +1,5 @@
 #include "orchestrator/engine/study_session.hpp"
+#include "hpo/open_trials.hpp"
 #include "orchestrator/engine/code_state.hpp"
 
 #include <spdlog/spdlog.h>
@@ -124,9 +125,10 @@ Result<void> StudySession::write_study() {
 /// Leaves the stored study as it is, since no trial runs with changes that could not be undone.
 Result<void> StudySession::keep_stored_study() {
     const auto begun = static_cast<std::int64_t>(ledger_.record().trials.size());
+    const std::int64_t enough = is_open_ended(study_.budget) ? begun : std::max(begun, study_.budget.trials);
     const bool no_time = study_.budget.seconds && ledger_.record().seconds >= *study_.budget.seconds;
     const std::string cure = no_time ? "--time " + std::to_string(std::llround(2 * *study_.budget.seconds)) + 's'
-                                     : "--trials " + std::to_string(2 * std::max(begun, study_.budget.trials));
+                                     : "--trials " + std::to_string(2 * enough);
     print({Notice::Level::news, 0,
            "nothing is left to run, so study " + study_.name + " keeps its settings; with " + cure +
                ", trials run with " + held_.changes.lasting});
@@ -187,11 +189,11 @@ void StudySession::begin() {
 void StudySession::tell_changed_files() {
     double last = 0;
     for (const TrialRecord& trial : ledger_.record().trials) last = std::max(last, trial.started_at);
-    if (last == 0) return;
-    for (const std::string& file : files_changed_since(study_, before, last))
     const std::string before = ledger_.scripts();
     const std::string now = fingerprints_of_files(study_);
     if (now != before) ledger_.set_scripts(now);
+    if (last == 0) return;
+    for (const std::string& file : files_changed_since(study_, before, last))
         tell({Notice::Level::news, 0,
               file + " has changed since the last trial began: earlier trials ran another version of it (--fresh "
                      "begins anew)"});

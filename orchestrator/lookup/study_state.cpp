@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/standing.hpp"
 
 namespace hpo {
@@ -23,6 +24,12 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     if (end == SessionEnd::failed && !snapshot.record.held && ended > 0 && failed) return "failed";
     if (ended < snapshot.study.budget.trials && !over) return "interrupted";
     return failed ? "failed" : "finished";
+}
+
+std::string ended_of_budget(const StudySnapshot& snapshot) {
+    const std::string ended = std::to_string(count_ended(snapshot.record));
+    const Budget& budget = snapshot.study.budget;
+    return is_open_ended(budget) ? ended : ended + '/' + std::to_string(budget.trials);
 }
 
 std::string metrics_text(const Objective& objective) {

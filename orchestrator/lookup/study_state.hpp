@@ -10,6 +10,9 @@ namespace hpo {
 /// Returns "running", "interrupted", "failed" (as each of its trials) or "finished".
 std::string_view state_of(const StudySnapshot& snapshot);
 
+/// Returns "12/64": the trials that have ended, and those of the budget; "12" where the time alone ends the study.
+std::string ended_of_budget(const StudySnapshot& snapshot);
+
 /// Returns "val_loss, latency" of several objectives.
 std::string metrics_text(const Objective& objective);
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/engine/log_lines.hpp"
@@ -65,10 +66,11 @@ std::string greeting(const Study& study, const SessionView& view) {
     // The budget may have been lowered below the number of trials that have begun.
     const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));
     const std::int64_t finished = count_ended(view.record);
+    const std::string of = is_open_ended(study.budget) ? "" : " of " + std::to_string(budget);
     if (finished >= study.budget.trials)
         return study.name + " is complete (" + std::to_string(finished) + "/" + std::to_string(budget) +
                "); `--trials " + std::to_string(2 * budget) + "` adds more\n";
-    return "Resuming " + study.name + ": " + std::to_string(begun) + " of " + std::to_string(budget) +
+    return "Resuming " + study.name + ": " + std::to_string(view::count_started(view.record)) + of +
            " trials started, " + std::to_string(finished) + " finished\n";
 }
 

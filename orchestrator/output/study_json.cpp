@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/lookup/study_state.hpp"
@@ -41,6 +42,7 @@ Json study_json(const StudySnapshot& snapshot) {
     const Budget& budget = snapshot.study.budget;
     const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
     const Json epochs = budget.open ? Json(nullptr) : Json(budget.epochs);
+    const Json of_trials = is_open_ended(budget) ? Json(nullptr) : Json(budget.trials);
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
     const std::string missing = snapshot.store->missing_results();
     Json json{{"study", snapshot.study.name},

@@ -170,7 +170,8 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
         why = "stopping rules end trials early";
     else if (dimensions > most_dimensions)
         why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
-    else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
+    else if (const auto last = setup.trials > many_trials && !setup.open_ended ? most_for_gp / 2 : most_for_gp;
+             setup.trials > last)
         return chosen(gp_then_tpe({}, last, {}, setup), "gp for the first " + std::to_string(last) +
                                                             " trials, then tpe, whose proposals take less time" +
                                                             per_second(setup));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
@@ -121,6 +122,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     SamplerSetup setup = setup_in(*cube, study);
     setup.trials = study.budget.trials;
     setup.seconds = study.budget.seconds;
+    setup.open_ended = is_open_ended(study.budget);
     // If other studies mislead, their best is a bad beginning, and the sampler's own comes second.
     setup.middle_at = !study.start.empty() ? 0 : priors.empty() ? 1 : 2;
     setup.objectives = 1 + study.objective.further.size();

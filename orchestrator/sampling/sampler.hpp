@@ -57,6 +57,7 @@ struct SamplerSetup {
     std::uint64_t seed = 1;
     std::int64_t trials = 64;            ///< budget of the study; only a hint, since studies may be extended
     std::optional<double> seconds = {};  ///< time budget of the study
+    bool open_ended = false;             ///< true if this time alone ends the study, so that `trials` is no hint
     Space space;                         ///< each dimension is one coordinate, in this order
     bool stops_early = false;            ///< true if rules of the study end or pause trials early
     bool foretells = false;              ///< true if the predicted ends of these trials are told

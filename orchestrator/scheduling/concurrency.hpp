@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "hpo/footprint.hpp"
+#include "hpo/open_trials.hpp"
 #include "hpo/study.hpp"
 
 namespace hpo {
@@ -33,7 +34,9 @@ inline void declare_cores(const Study& study, Footprint& footprint) {
 
 /// Returns the number of trials of a budget that may run at once so that samplers and rules can learn from the first
 /// ones: a quarter of the budget at once makes four rounds of proposals.
-inline std::int64_t most_of_budget(const Study& study) { return std::max<std::int64_t>(1, study.budget.trials / 4); }
+inline std::int64_t most_of_budget(const Study& study) {
+    return std::max<std::int64_t>(1, planned_trials(study.budget) / 4);
+}
 
 /// Returns the maximum number of trials at once: `resources.parallel`; if absent and workers have several slots,
 /// most_of_budget(). Nothing: as many as fit.

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/standing.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/store/notes.hpp"
@@ -40,7 +41,8 @@ Figures figures_of(const StudySnapshot& snapshot) {
                     .metric = snapshot.study.objective.metric,
                     .running = snapshot.holder.has_value(),
                     .trials = count_states(snapshot.record),
-                    .budget = snapshot.study.budget.trials};
+                    .budget = {}};
+    if (!is_open_ended(snapshot.study.budget)) figures.budget = snapshot.study.budget.trials;
     for (const TrialRecord& trial : snapshot.record.trials) figures.steps += trial.trained;
     if (const TrialRecord* best = best_trial(snapshot.record, snapshot.study.objective)) figures.best = best->value;
     return figures;

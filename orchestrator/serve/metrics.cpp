@@ -51,8 +51,10 @@ std::string metrics_text(std::span<const Figures> studies) {
         for (std::size_t i = 0; i < f.trials.size(); ++i)
             add(",state=" + label_text(trial_state_names[i]), static_cast<double>(f.trials[i]));
     });
-    family("hpo_study_budget_trials", "gauge", "Trials that the study may begin.",
-           [](const Figures& f, const auto& add) { add("", static_cast<double>(f.budget)); });
+    family("hpo_study_budget_trials", "gauge", "Trials that the study may begin; absent where its time alone ends it.",
+           [](const Figures& f, const auto& add) {
+               if (f.budget) add("", static_cast<double>(*f.budget));
+           });
     family("hpo_study_steps_total", "counter", "Steps that trials have trained, repeated ones included.",
            [](const Figures& f, const auto& add) { add("", static_cast<double>(f.steps)); });
     family("hpo_study_best_value", "gauge", "Value of the best trial; absent before there is one.",

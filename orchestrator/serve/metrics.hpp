@@ -13,7 +13,7 @@ struct Figures {
     std::string study, metric;
     bool running = false;
     std::array<std::int64_t, 7> trials{};  ///< by state, as trial_state_names
-    std::int64_t budget = 0;               ///< trials
+    std::optional<std::int64_t> budget;    ///< trials; nothing: its time alone ends the study
     std::int64_t steps = 0;                ///< trained by all attempts
     std::optional<double> best;
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "hpo/open_trials.hpp"
 #include "orchestrator/study/overrides.hpp"
 #include "orchestrator/study/sections.hpp"
 
@@ -121,7 +122,9 @@ class StudyReader {
         Fields fields(diagnostics_, node, "budget");
         Budget& budget = study_.budget;
         if (const Node* n = fields.take("trials"))
-            assign(budget.trials, whole(diagnostics_, *n, "budget.trials", 1, max_steps));
+            assign(budget.trials, whole(diagnostics_, *n, "budget.trials", 1, most_trials));
+        else if (node != nullptr && find(*node, "time") != nullptr)
+            budget.trials = most_trials;
         if (const Node* n = fields.take("epochs"))
             assign(budget.epochs, whole(diagnostics_, *n, "budget.epochs", 1, max_steps));
         if (const Node* n = fields.take("time"))

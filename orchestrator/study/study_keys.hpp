@@ -48,7 +48,7 @@ inline constexpr std::array study_keys{
     StudyKey{"worker.files.NAME", "<text>|<map>", "", "file in each trial's folder, written from a template"},
     StudyKey{"worker.cwd", "<text>|<null>", "", "working folder of a trial, such as {folder}; default: home"},
     StudyKey{"worker.home", "<text>|<null>", "", "folder of relative paths, itself relative to the study file"},
-    StudyKey{"budget.trials", "<integer 1 1e6>", "64", "number of trials in the study"},
+    StudyKey{"budget.trials", "<integer 1 1e6>", "64", "number of trials in the study; with time alone: as many as it allows"},
     StudyKey{"budget.epochs", "<integer 1 1e6>", "20", "largest number of steps of a trial; default for a script without {steps}: until it ends"},
     StudyKey{"budget.time", "<duration>", "", "duration of the study over all its sessions, such as 30m"},
     StudyKey{"budget.patience", "<integer 1 1e6>", "", "end the study after this many trials without an improvement"},

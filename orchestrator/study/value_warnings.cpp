@@ -1,5 +1,5 @@
 // Warns of values that a script's study holds as texts although they look like something else, and of directions that
-// contradict the names of their metrics, and of a budget that has a time and no number of trials.
+// contradict the names of their metrics.
 #include <algorithm>
 
 #include "orchestrator/script/syntax/metric_directions.hpp"
@@ -34,7 +34,6 @@ class ValueWarnings {
             check_direction(*objective);
             for (const Node& item : objective->items) check_direction(item);
         }
-        if (const Node* budget = find(root, "budget")) check_budget(*budget);
         const Node* worker = find(root, "worker");
         if (worker != nullptr && find(*worker, "command") == nullptr) return;  // hpo-worker's values have known types
         const Node* space = find(root, "space");
@@ -51,15 +50,6 @@ class ValueWarnings {
     }
 
    private:
-    void check_budget(const Node& budget) {
-        const Node* time = find(budget, "time");
-        if (time == nullptr || find(budget, "trials") != nullptr) return;
-        const string trials = std::to_string(Budget().trials);
-        diagnostics_.error(time->location, "warning: the study ends after " + trials +
-                                               " trials, the default of 'budget.trials', even if time is left: write "
-                                               "trials: 100000 beside it if only the time should end it");
-    }
-
     void check_direction(const Node& objective) {
         const Node *metric = find(objective, "metric"), *direction = find(objective, "direction");
         if (metric == nullptr || direction == nullptr) return;

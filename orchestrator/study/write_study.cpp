@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/text.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/script/syntax/configuration_file.hpp"
@@ -295,7 +296,8 @@ std::vector<Group> groups_of(const Study& study) {
     if (!study.where.empty()) groups.push_back({"", "", {{"where", list_text(study.where, yaml_text)}}});
     add_worker(groups, study);
 
-    Group budget{"budget", "", {{"trials", std::to_string(study.budget.trials)}}};
+    Group budget{"budget", "", {}};
+    if (!is_open_ended(study.budget)) budget.fields.emplace_back("trials", std::to_string(study.budget.trials));
     if (!study.budget.open) budget.fields.emplace_back("epochs", std::to_string(study.budget.epochs));
     if (study.budget.seconds) budget.fields.emplace_back("time", yaml_duration(*study.budget.seconds));
     if (study.budget.patience) budget.fields.emplace_back("patience", std::to_string(*study.budget.patience));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/open_trials.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
 #include "hpo/step_name.hpp"
@@ -124,10 +125,12 @@ std::string search_rows(const Study& study, const SearchPreview& search) {
         text += name + std::string(static_cast<std::size_t>(std::max(1, 20 - columns(name))), ' ') +
                 describe(dimension) + '\n';
     }
-    text += row("budget", counted(trials, "trial") +
-                              (study.budget.open ? ", each until its program ends"
-                                                 : " of up to " + steps_text(study, study.budget.epochs)) +
-                              (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
+    const std::string length =
+        study.budget.open ? ", each until its program ends" : " of up to " + steps_text(study, study.budget.epochs);
+    const std::string time = study.budget.seconds ? duration_text(*study.budget.seconds) : "";
+    text += row("budget", is_open_ended(study.budget)
+                              ? time + " for as many trials as it allows" + (study.budget.open ? "" : ",") + length
+                              : counted(trials, "trial") + length + (time.empty() ? "" : ", " + time));
     return text + start_rows(study) + sampler_rows(study, search) + rule_rows(study, search);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/simulation/pace.hpp"
@@ -24,12 +25,16 @@ std::optional<double> predicted_end(const Moment& moment, const TrialRecord& tri
     return end == moment.ends.end() ? std::nullopt : std::optional(end->second);
 }
 
+std::int64_t count_started(const StudyRecord& record) {
+    return std::count_if(record.trials.begin(), record.trials.end(),
+                         [](const TrialRecord& trial) { return trial.attempt > 0 || is_final(trial.state); });
+}
+
 std::string count_text(const Study& study, const StudyRecord& record) {
-    const auto started = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
-        return trial.attempt > 0 || is_final(trial.state);
-    });
-    return std::to_string(started) + " started, " + std::to_string(count_ended(record)) + " finished of " +
-           std::to_string(std::max<std::int64_t>(study.budget.trials, started));
+    const std::int64_t started = count_started(record);
+    const std::string text = std::to_string(started) + " started, " + std::to_string(count_ended(record)) + " finished";
+    if (is_open_ended(study.budget)) return text;
+    return text + " of " + std::to_string(std::max<std::int64_t>(study.budget.trials, started));
 }
 
 std::vector<std::string> judged_metrics(const Objective& objective) {

@@ -34,7 +34,11 @@ Moment moment_of(const StudyRecord& record, double now, bool held);
 /// Returns the end that a stopping rule predicts of a running trial. Nothing of another one.
 std::optional<double> predicted_end(const Moment& moment, const TrialRecord& trial);
 
-/// Returns "31 started, 2 finished of 64". Paused trials do not count as finished, since they may resume.
+/// Returns the number of trials of which an attempt has begun: all but those that are queued for the first time.
+std::int64_t count_started(const StudyRecord& record);
+
+/// Returns "31 started, 2 finished of 64", or without "of 64" where the time alone ends the study. Paused trials do not
+/// count as finished, since they may resume.
 std::string count_text(const Study& study, const StudyRecord& record);
 
 /// Returns the metrics of the further objectives, then those of the constraints.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/text.hpp"
 
 namespace hpo::view {
@@ -21,6 +22,7 @@ std::string coarse(double seconds) {
 double part_done(const Study& study, const StudyRecord& record, const Moment& moment) {
     if (const auto left = time_left(study, record, moment); left && moment.held)
         return moment.seconds / std::max(1e-9, moment.seconds + left->expected);
+    if (is_open_ended(study.budget)) return std::min(1.0, moment.seconds / *study.budget.seconds);
     return static_cast<double>(count_ended(record)) /
            static_cast<double>(std::max<std::int64_t>(1, study.budget.trials));
 }

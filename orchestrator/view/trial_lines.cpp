@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/step_name.hpp"
 #include "hpo/text.hpp"
@@ -51,7 +52,7 @@ std::string TrialLines::standing(const TrialRecord& trial, const StudyRecord& re
 }
 
 std::string TrialLines::row(const TrialRecord& trial, const std::string& state, const std::string& more) const {
-    const std::size_t digits = std::to_string(std::max(study_.budget.trials, trial.number)).size();
+    const std::size_t digits = std::to_string(std::max(planned_trials(study_.budget), trial.number)).size();
     const std::size_t steps = study_.budget.open ? 1 : progress_text(study_, study_.budget.epochs).size();
     std::string text = "trial " + right(std::to_string(trial.number), digits) + "  " + study_.objective.metric + " " +
                        left(trial.value ? short_number(*own_value(trial)) : "-", 8);

@@ -44,7 +44,7 @@ export async function listPage(server: Server): Promise<HTMLElement[]> {
             h("td", { class: "box" }, box),
             h("th", { scope: "row" }, h("a", { href: studyPath(name) }, name)),
             h("td", {}, h("span", { class: "state", "data-state": state }, state)),
-            h("td", { class: "number" }, `${listed.ended}/${listed.budget.trials}`),
+            h("td", { class: "number" }, listed.budget.trials === null ? String(listed.ended) : `${listed.ended}/${listed.budget.trials}`),
             h("td", { class: "number" }, listed.best ? short(listed.best.value) : "–"),
             h("td", {}, (listed.objectives ?? [listed]).map((goal) => goal.metric).join(", ")),
             h("td", {}, listed.best ? (listed.front ? `front of ${listed.front.length}` : `trial ${listed.best.trial}`) : "–"),

@@ -104,7 +104,7 @@ export interface Document {
         folder: string;
         running: boolean;
         states: Record<string, number>;
-        budget: { trials: number; epochs: number | null; seconds: number | null };
+        budget: { trials: number | null; epochs: number | null; seconds: number | null };
         metric: string;
         direction: Goal["direction"];
         best: { trial: number; value: number } | null;

@@ -2,7 +2,9 @@
 
 #include <set>
 
+#include "hpo/open_trials.hpp"
 #include "support.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -145,6 +147,10 @@ TEST(Auto, SaysWhatItChoseAndWhy) {
     EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 400" + middle);
     study.budget.trials = 1000;
     EXPECT_EQ(about(), "auto: gp for the first 400 trials, then tpe, whose proposals take less time" + middle);
+    study.budget.trials = most_trials;
+    study.budget.seconds = 3600;  // and no number of trials
+    EXPECT_THAT(about(), Mentions("gp", "400", "tpe", "second"));
+    study.budget.seconds.reset();
     study.budget.trials = 4;
     EXPECT_EQ(about(), "auto: sobol, as 4 trials are too few to learn from" + middle);
     study.budget.trials = 1;

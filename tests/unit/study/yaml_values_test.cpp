@@ -1,6 +1,7 @@
 // The types of values: those of YAML 1.2's core schema, and warnings where a text looks like another type.
 #include <gmock/gmock.h>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/wire.hpp"
 #include "support.hpp"
 
@@ -100,12 +101,21 @@ TEST(YamlValues, ADirectionThatContradictsTheNameOfItsMetricIsWarnedOf) {
         EXPECT_EQ(of(right), "") << right;
 }
 
-TEST(YamlValues, ATimeWithoutANumberOfTrialsIsWarnedOfTheDefault) {
-    EXPECT_THAT(warnings(values_head + "}\nbudget: {time: 1h}\n"),
-                Mentions("s.yaml:4:16: warning: ", "64 trials", "'budget.trials'", "trials: 100000"));
-    EXPECT_THAT(warnings(values_head + "}\n", {"budget.time=1h"}), Mentions("--set budget.time=1h: warning: ", "64"));
-    EXPECT_EQ(warnings(values_head + "}\nbudget: {time: 1h, trials: 64}\n"), "");
-    EXPECT_EQ(warnings(values_head + "}\nbudget: {epochs: 3}\n"), "");
+TEST(Budget, ATimeAloneAllowsAsManyTrialsAsItHasRoomFor) {
+    const std::string head = values_head + "}\nspace: {x: {type: float, low: 0, high: 1}}\n";
+    const auto open_ended = parse(head + "budget: {time: 1h}\n");
+    ASSERT_TRUE(open_ended) << open_ended.error().message;
+    EXPECT_TRUE(is_open_ended(open_ended->budget));
+    EXPECT_EQ(planned_trials(open_ended->budget), 64);
+    EXPECT_TRUE(is_open_ended(parse(head, {"budget.time=1h"})->budget));
+    const std::string written = write_study(*open_ended);
+    EXPECT_THAT(written, AllOf(HasSubstr("time: 1h}"), Not(HasSubstr("trials:"))));
+    EXPECT_TRUE(is_open_ended(parse(written)->budget)) << written;
+
+    for (const char* budget : {"{time: 1h, trials: 64}", "{epochs: 3}", "{patience: 3}", "{trials: 1000000}"})
+        EXPECT_FALSE(is_open_ended(parse(head + "budget: " + budget + "\n")->budget)) << budget;
+    EXPECT_EQ(parse(head + "budget: {time: 1h}\n", {"budget.trials=8"})->budget.trials, 8);
+    EXPECT_EQ(parse(head + "budget: {epochs: 3}\n")->budget.trials, 64);
 }
 
 TEST(YamlValues, WhatIsMeantAsItStandsIsNotWarnedOf) {

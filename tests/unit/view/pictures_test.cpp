@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "hpo/open_trials.hpp"
 #include "hpo/text.hpp"
 #include "hpo/training_seconds.hpp"
 #include "orchestrator/simulation/pace.hpp"
@@ -526,6 +527,14 @@ TEST(Summary, PausedTrialsAreNotCountedAsEnded) {
     EXPECT_EQ(count_text(sample_study(), sample_record(16)), "15 started, 12 finished of 16");
 }
 
+TEST(Summary, OfAStudyThatItsTimeAloneEndsNamesNoNumberOfTrials) {
+    Study study = sample_study();
+    study.budget.trials = most_trials;
+    study.budget.seconds = 500;
+    EXPECT_EQ(count_text(study, sample_record(16)), "15 started, 12 finished");
+    EXPECT_EQ(part_done(study, sample_record(16), {.seconds = 125, .held = false}), 0.25);
+}
+
 TEST(Summary, DivergedAndFailedTrialsAreNeverTheBest) {
     auto record = sample_record(16);
     record.trial(6).value = 2.0;
@@ -553,15 +562,6 @@ TEST(TrainingSeconds, OfAScriptThatReportsAtOnceLastToItsEnd) {
     EXPECT_EQ(training_seconds(trial), 60) << "its attempts hung before their first report";
 }
 
-TEST(Trials, ThatRunAgainHaveNoReasonInTheList) {
-    auto record = sample_record(16);
-    TrialRecord& trial = record.trial(14);
-    ASSERT_EQ(trial.state, TrialState::running);
-    trial.reason = "the worker hung";
-    trial.rule = "halving";
-    EXPECT_THAT(draw_trial_list(sample_study(), record, {}, {200, 80, false, true}), Not(HasSubstr("hung")));
-    EXPECT_THAT(draw_trial(sample_study(), trial, {}, {200, 80, false, true}), Mentions("attempt", "hung"));
-}
 TEST(TrainingSeconds, OfATrialThatWasRetriedAreFewerThanItTook) {
     TrialRecord trial;
     trial.curve = {Report{.step = 1, .seconds = 3}};
@@ -576,6 +576,15 @@ TEST(TrainingSeconds, OfATrialThatWasRetriedAreFewerThanItTook) {
     EXPECT_EQ(seconds_taken(trial), 3) << "it runs";
 }
 
+TEST(Trials, ThatRunAgainHaveNoReasonInTheList) {
+    auto record = sample_record(16);
+    TrialRecord& trial = record.trial(14);
+    ASSERT_EQ(trial.state, TrialState::running);
+    trial.reason = "the worker hung";
+    trial.rule = "halving";
+    EXPECT_THAT(draw_trial_list(sample_study(), record, {}, {200, 80, false, true}), Not(HasSubstr("hung")));
+    EXPECT_THAT(draw_trial(sample_study(), trial, {}, {200, 80, false, true}), Mentions("attempt", "hung"));
+}
 
 TEST(Report, OfAFailedSessionHasNoRunningTrials) {
     ReportFacts facts;

@@ -14,11 +14,12 @@ _MOST_ROWS = 10
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 480, 150, 70, 20, 10  # pixels of the curve and of its margins
 
 
-def study_html(name: str, metric: str, direction: str, budget: int, trials: Sequence["TrialRecord"],
+def study_html(name: str, metric: str, direction: str, budget: Optional[int], trials: Sequence["TrialRecord"],
                front: Sequence["Best"], several: bool) -> str:
     """The best value, the curve of the best so far, and a table of the best trials; of several objectives their front."""
     said = escape(leading_text(metric, front, several))
-    head = f"<p><b>{escape(name)}</b>: {said}, {len(trials)} of {budget} trials</p>"
+    of = f" of {budget}" if budget is not None else ""
+    head = f"<p><b>{escape(name)}</b>: {said}, {len(trials)}{of} trials</p>"
     if several:
         return f"<div>{head}{_front_html(front) if front else trials_html(trials, metric)}</div>"
     ranked = sorted(filter(_counts, trials), key=lambda trial: (trial.value or 0.0) * (1 if direction == "minimize" else -1))

@@ -102,7 +102,7 @@ class Study:
         `space`: names to hpo.Float, hpo.Int, hpo.Categorical or a list of choices, or a function that defines them (see
         Space). `objective`: the metric to optimize, in a `direction`, minimize or maximize (val_loss, loss and
         val_accuracy have theirs); several are a list of names, all in `direction`, or of {"metric": ..., "direction":
-        ...}. `trials` (64), `epochs` (the steps of a trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to
+        ...}. `trials` (64; with `time` alone as many as it allows), `epochs` (the steps of a trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to
         `warm_start` are the keys of a study file (docs/studies.md), and override those of `study` without `space`.
 
         `store=False` keeps nothing. `set`: any key, such as "budget.trials=50". `program`: hpo itself; by default
@@ -139,8 +139,8 @@ class Study:
         self.direction: str = about["direction"]
         self.steps: int = about["epochs"]
         """The full length of a trial (budget.epochs)."""
-        self.budget: int = about["trials"]
-        """The number of trials (budget.trials)."""
+        self.budget: Optional[int] = about["trials"]
+        """The number of trials (budget.trials); None: as many as the time allows."""
         self.seed: int = about["seed"]
         self._final: Optional[Dict[str, Any]] = None  # what leads, once the session is closed
         self.done: Optional[str] = None
