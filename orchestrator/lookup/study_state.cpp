@@ -20,8 +20,8 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     const bool failed = std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
         return is_final(trial.state) && trial.state != TrialState::failed && trial.state != TrialState::diverged;
     });
-    // A session that fails leaves trials that are queued.
-    if (end == SessionEnd::failed && !snapshot.record.held && ended > 0 && failed) return "failed";
+    // A session that fails leaves trials that are queued, and may have ended none.
+    if (end == SessionEnd::failed && !snapshot.record.held && failed) return "failed";
     if (ended < snapshot.study.budget.trials && !over) return "interrupted";
     return failed ? "failed" : "finished";
 }

@@ -124,7 +124,7 @@ void notify_end(Notifier& notifier, const Study& study, const StudyFolder& folde
     Facts facts = notification("ended", study, folder, study.name + ": " + outcome.reason + value);
     facts["reason"] = outcome.reason;
     facts["seconds"] = outcome.seconds;
-    facts["begun"] = outcome.record.trials.size();
+    facts["begun"] = view::count_started(outcome.record);
     facts["ended"] = count_ended(outcome.record);
     facts["best"] = best ? trial_json(*best) : nlohmann::ordered_json(nullptr);
     notifier.tell(facts);

@@ -58,7 +58,7 @@ std::string end_line(const Study& study, const RunOutcome& outcome) {
                                {"outcome", to_text(outcome.end)},
                                {"reason", outcome.reason},
                                {"seconds", outcome.seconds},
-                               {"begun", outcome.record.trials.size()},
+                               {"begun", view::count_started(outcome.record)},
                                {"ended", count_ended(outcome.record)},
                                {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
     add_front(end, outcome.record, study.objective);

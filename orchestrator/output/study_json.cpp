@@ -6,6 +6,7 @@
 #include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/lookup/study_state.hpp"
+#include "orchestrator/view/summary.hpp"
 
 namespace hpo {
 
@@ -41,16 +42,16 @@ Json study_json(const StudySnapshot& snapshot) {
         best = {{"trial", trial->number}, {"value", wire::from(*trial->value)}};
     const Budget& budget = snapshot.study.budget;
     const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
-    const Json epochs = budget.open ? Json(nullptr) : Json(budget.epochs);
     const Json of_trials = is_open_ended(budget) ? Json(nullptr) : Json(budget.trials);
+    const Json epochs = budget.open ? Json(nullptr) : Json(budget.epochs);
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
     const std::string missing = snapshot.store->missing_results();
     Json json{{"study", snapshot.study.name},
               {"state", state_of(snapshot)},
               {"running", snapshot.holder.has_value()},
               {"states", std::move(states)},
-              {"budget", {{"trials", budget.trials}, {"epochs", epochs}, {"seconds", seconds}, {"patience", patience}}},
-              {"begun", snapshot.record.trials.size()},
+              {"budget", {{"trials", of_trials}, {"epochs", epochs}, {"seconds", seconds}, {"patience", patience}}},
+              {"begun", view::count_started(snapshot.record)},
               {"ended", count_ended(snapshot.record)},
               {"metric", snapshot.study.objective.metric},
               {"direction", snapshot.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},

@@ -167,8 +167,7 @@ std::string hosts_line(const StudyRecord& record) {
 
 /// Returns the answer: "early: best val_loss 0.2057 (trial 38) from 40 trials in 6.6 s", or that there is none.
 Line head_line(const Study& study, const StudyRecord& record, const Moment& moment) {
-    const std::size_t trials = record.trials.size();
-    const std::string extent = counted(trials, "trial") + " in " + duration_text(moment.seconds);
+    const std::string extent = counted(count_started(record), "trial") + " in " + duration_text(moment.seconds);
     Line head;
     head.add(study.name, Style::strong).add(": ");
     if (!study.objective.further.empty()) return head.add(extent);

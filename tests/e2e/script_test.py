@@ -525,6 +525,44 @@ class Unchanged(Script):
                            worker="  metrics: {}", name="near")
         self.assert_mentions(self.trials("near")[0]["reason"], "; the nearest line: validation: the loss has fallen below 0.25; ", "printed")
 
+    def test_trials_that_never_began_are_not_counted_and_a_search_that_failed_is_called_failed(self):
+        self.script("print('other: 1')")
+        study = self.study(script_study([PYTHON, "train.py", "{lr}"], trials=8, parallel=1))
+        out = self.hpo("run", study, status=1)
+        self.assert_mentions(out, "from 1 trial", "script")
+        [listed] = json.loads(self.hpo("ls", "--json"))["studies"]
+        self.assertEqual((listed["state"], listed["begun"], listed["ended"]), ("failed", 1, 0))
+        self.script("print('val_loss: 1')")
+        self.assert_mentions(self.hpo("run", study), "Resuming", "1 of 8", "0")
+
+    def test_a_script_has_changed_if_its_bytes_have_and_not_if_it_was_touched(self):
+        path = self.script("print('val_loss: 1')")
+        study = script_study([PYTHON, "train.py", "{lr}"], trials=2)
+        self.hpo("run", self.study(study))
+        os.utime(path, (2e9, 2e9))
+        self.hpo("run", self.study(study), "--trials", 3)
+        self.assertEqual(self.error, "")
+        self.script("print('val_loss: 2')")
+        os.utime(path, (0, 0))
+        self.hpo("run", self.study(study), "--trials", 4)
+        self.assert_mentions(self.error, "train.py", "changed", "--fresh")
+
+    def test_the_peak_of_a_script_that_ends_at_once_is_known(self):
+        trials = self.run_script("x = bytearray(200 << 20); print('val_loss: 1')", command=[PYTHON, "train.py", "{lr}"], trials=1)
+        self.assertGreater(trials[0]["peak"]["host_bytes"], 200 << 20)
+
+    def test_a_time_alone_ends_a_study(self):
+        self.script("print('val_loss: 1')")
+        study = script_study([PYTHON, "train.py", "{lr}"]).replace("trials: 4, ", "time: 2s, ")
+        out = self.hpo("check", "--untimed", self.study(study))
+        self.assert_mentions(out, "budget", "2.0", "5")
+        self.hpo("run", self.study(study))
+        self.assertNotIn("warning", self.error)
+        [listed] = json.loads(self.hpo("ls", "--json"))["studies"]
+        self.assertEqual((listed["state"], listed["budget"]["trials"]), ("finished", None))
+        self.assertNotIn("/", self.hpo("ls").splitlines()[1].split()[2])
+        self.assertNotIn("trials", (self.folder / "runs/script/study.yaml").read_text())
+
     def test_out_of_memory_is_recognised_in_the_output(self):
         trials = self.run_unchanged("""
             import os, sys
