@@ -12,6 +12,7 @@ namespace hpo::analysis {
 namespace {
 
 constexpr std::size_t fewest_complete = 8, most_named = 3;
+constexpr double shortest = 1;           // s, of the best trial: in less, its start and other programs decide
 constexpr double nearly = 0.9;           // of the best trial's lead over the median
 constexpr double much_less = 2.0 / 3.0;  // of the time of the trial before
 
@@ -35,7 +36,7 @@ std::vector<Timed> front_of_time(const Study& study, const StudyRecord& record) 
     std::vector<Timed> front;
     for (const TrialRecord* trial : complete) {  // from the best value on
         const auto seconds = training_seconds(*trial);
-        if (front.empty() && !(seconds && *seconds > 0)) return {};
+        if (front.empty() && !(seconds && *seconds >= shortest)) return {};
         const bool near = (*trial->value - best) / (lead != 0 ? lead : 1) <= 1 - nearly;
         if (!near || front.size() > most_named) break;
         if (front.empty() ||

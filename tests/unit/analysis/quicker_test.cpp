@@ -43,6 +43,12 @@ TEST(FrontOfTime, HoldsTheBestAndThoseThatAreNearlyAsGoodInMuchLessTime) {
     EXPECT_THAT(TimedStudy(sample).front(), ElementsAre(1, 3, 4)) << "2 and 5 are hardly quicker, 6 is not near";
 }
 
+TEST(FrontOfTime, IsEmptyWhereTheBestTookLessThanASecond) {
+    auto quick = sample;
+    for (auto& [loss, seconds] : quick) seconds /= 101;
+    EXPECT_THAT(TimedStudy(quick).front(), IsEmpty());
+}
+
 TEST(FrontOfTime, IsToldWithItsTimes) {
     const TimedStudy searched(sample);
     EXPECT_THAT(quicker_text(front_of_time(searched.study, searched.record)),
