@@ -20,8 +20,10 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     const bool failed = std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
         return is_final(trial.state) && trial.state != TrialState::failed && trial.state != TrialState::diverged;
     });
-    // A session that fails leaves trials that are queued, and may have ended none.
-    if (end == SessionEnd::failed && !snapshot.record.held && failed) return "failed";
+    // A session that fails leaves queued trials and may have ended none. Those with values go on in the next session.
+    const bool fruitless = ended > 0 || std::none_of(trials.begin(), trials.end(),
+                                                     [](const TrialRecord& trial) { return trial.value.has_value(); });
+    if (end == SessionEnd::failed && !snapshot.record.held && failed && fruitless) return "failed";
     if (ended < snapshot.study.budget.trials && !over) return "interrupted";
     return failed ? "failed" : "finished";
 }

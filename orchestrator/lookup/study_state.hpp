@@ -7,7 +7,8 @@
 
 namespace hpo {
 
-/// Returns "running", "interrupted", "failed" (as its last session or each of its trials) or "finished".
+/// Returns "running", "interrupted", "failed" (as each of its trials, or as its last session without any value) or
+/// "finished".
 std::string_view state_of(const StudySnapshot& snapshot);
 
 /// Returns "12/64": the trials that have ended, and those of the budget; "12" where the time alone ends the study.
