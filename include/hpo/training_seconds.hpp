@@ -14,7 +14,14 @@ namespace hpo {
 inline std::optional<double> training_seconds(const TrialRecord& trial) {
     if (trial.state == TrialState::failed && trial.curve.empty() && trial.started_at > 0)
         return std::max(0.0, trial.ended_at - trial.started_at);
-    if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
+    if (trial.curve.empty()) return std::nullopt;
+    // A script may tell its value at its end alone. A trial of a program that asks for it reserves nothing, and may
+    // have waited for its turn.
+    const bool allocated = trial.allocation->alone || trial.allocation->footprint.host_bytes > 0;
+    const bool told_once = trial.curve.size() == 1 && trial.attempt == 1 && allocated;
+    if (!trial.curve.back().seconds && told_once && trial.state == TrialState::complete)
+        return std::max(0.0, trial.ended_at - trial.started_at);
+    if (!trial.curve.back().seconds) return std::nullopt;
     const Report& last = trial.curve.back();
     const bool measures_itself = last.iteration.has_value();
     if (measures_itself || trial.attempt > 1) return last.seconds;

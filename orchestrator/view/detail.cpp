@@ -111,8 +111,8 @@ void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& scre
     if (in_row > 0) canvas.add(line);
 }
 
-/// Returns the metrics that the table of steps shows: the objective's, then the others in their order.
-std::vector<std::string> shown_metrics(const Study& study, const TrialRecord& trial) {
+/// Returns the metrics that a trial has reported: those that judge it, then the others in their order.
+std::vector<std::string> reported_metrics(const Study& study, const TrialRecord& trial) {
     std::set<std::string> names;
     for (const Report& report : trial.curve)
         for (const auto& [name, value] : report.metrics) names.insert(name);
@@ -124,13 +124,46 @@ std::vector<std::string> shown_metrics(const Study& study, const TrialRecord& tr
     return ordered;
 }
 
+/// The columns of the table of steps, and the number of metrics that have none.
+struct StepColumns {
+    std::vector<std::string> metrics;
+    std::size_t left_out = 0;
+};
+
+int column_width(const std::string& metric) { return std::max(11, columns(printable(metric)) + 2); }
+
+/// Chooses the columns that fit the screen's width, at least those that judge the trial and at most a readable number.
+StepColumns step_columns(const Study& study, const TrialRecord& trial, const Screen& screen) {
+    constexpr std::size_t readable = 12;
+    constexpr int before = 15, after = 6;  // columns of a row around its metrics
+    StepColumns chosen{reported_metrics(study, trial)};
+    const std::size_t all = chosen.metrics.size(), judging = 1 + judged_metrics(study.objective).size();
+    std::size_t fit = 0;
+    for (int used = before + after; fit < all && fit < readable; ++fit) {
+        used += column_width(chosen.metrics[fit]);
+        if (screen.width > 0 && used > screen.width) break;
+    }
+    chosen.metrics.resize(std::min(all, std::max(fit, judging)));
+    chosen.left_out = all - chosen.metrics.size();
+    return chosen;
+}
+
+/// Says how many metrics the table of steps leaves out, and what shows them.
+void add_left_out(Canvas& canvas, const Study& study, const TrialRecord& trial, const Screen& screen) {
+    const std::size_t left_out = step_columns(study, trial, screen).left_out;
+    if (left_out == 0) return;
+    canvas.add(counted(static_cast<std::int64_t>(left_out), "more metric") + " in hpo show " + study.name + "/" +
+                   std::to_string(trial.number) + " --json",
+               Style::dim);
+    canvas.blank();
+}
+
 void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, const Screen& screen) {
-    const auto metrics = shown_metrics(study, trial);
+    const auto metrics = step_columns(study, trial, screen).metrics;
     Line head;
     head.add(pad_left(step_name(study) == "epoch" ? "EPOCH" : "STEP", 6, screen) + pad_left("IT/S", 9, screen),
              Style::dim);
-    for (const auto& name : metrics)
-        head.add(pad_left(printable(name), std::max(11, columns(name) + 2), screen), Style::dim);
+    for (const auto& name : metrics) head.add(pad_left(printable(name), column_width(name), screen), Style::dim);
     canvas.add(head);
     // On a screen the last step comes first, so that it is visible.
     const bool newest_first = screen.height != std::numeric_limits<int>::max();
@@ -146,9 +179,9 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
                  style);
         for (const auto& name : metrics) {
             const auto found = report.metrics.find(name);
-            line.add(pad_left(found == report.metrics.end() ? "-" : short_number(found->second),
-                              std::max(11, columns(name) + 2), screen),
-                     style);
+            line.add(
+                pad_left(found == report.metrics.end() ? "-" : short_number(found->second), column_width(name), screen),
+                style);
         }
         if (report.step == trial.best_step) line.add("  best", Style::good);
         if (report.micro_batch) line.add("  micro-batches of " + std::to_string(*report.micro_batch), Style::notice);
@@ -259,17 +292,22 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
         add_log(canvas, files);
         add_surroundings(canvas, trial, files, screen);  // the curve is asked for more often
         canvas.blank();
+        add_left_out(canvas, study, trial, screen);
         return;
     }
     if (trial.curve.empty()) return;
     canvas.blank();
     std::vector<std::string> drawn{"loss"};
     if (study.objective.metric != drawn.front()) drawn.push_back(study.objective.metric);
+    bool any_drawn = false;
     for (const std::string& metric : drawn)
-        if (const auto curve = curve_of(trial, metric); curve.size() > 1)
+        if (const auto curve = curve_of(trial, metric); curve.size() > 1) {
             add_fact(canvas, screen, metric,
                      sparkline_of(curve, std::clamp(screen.width - name_width, 10, 60), screen.utf8), Style::accent);
-    canvas.blank();
+            any_drawn = true;
+        }
+    if (any_drawn) canvas.blank();
+    add_left_out(canvas, study, trial, screen);
 }
 
 }  // namespace

@@ -165,6 +165,27 @@ std::string hosts_line(const StudyRecord& record) {
     return line + (hosts.size() > most ? " and " + std::to_string(hosts.size() - most) + " more" : "");
 }
 
+/// Returns the trial that failed last; of a study without a value also one that diverged; nullptr if there is none.
+const TrialRecord* last_failure(const StudyRecord& record, bool fruitless) {
+    const auto failed = [&](TrialState state) {
+        const auto found = std::find_if(record.trials.rbegin(), record.trials.rend(),
+                                        [&](const TrialRecord& trial) { return trial.state == state; });
+        return found == record.trials.rend() ? nullptr : &*found;
+    };
+    const TrialRecord* last = failed(TrialState::failed);
+    return last || !fruitless ? last : failed(TrialState::diverged);
+}
+
+/// Returns why the last trial failed, with the command that shows all of it, as one line. Empty if none has failed.
+std::string failure_line(const Study& study, const StudyRecord& record, bool fruitless) {
+    const TrialRecord* last = last_failure(record, fruitless);
+    if (!last || last->reason.empty()) return {};
+    const std::string trial = std::to_string(last->number);
+    std::string reason = last->reason.substr(0, last->reason.find('\n'));
+    while (reason.ends_with(':') || reason.ends_with(' ')) reason.pop_back();
+    return "Failed        trial " + trial + ": " + reason + " (hpo show " + study.name + "/" + trial + ")";
+}
+
 /// Returns the answer: "early: best val_loss 0.2057 (trial 38) from 40 trials in 6.6 s", or that there is none.
 Line head_line(const Study& study, const StudyRecord& record, const Moment& moment) {
     const std::string extent = counted(count_started(record), "trial") + " in " + duration_text(moment.seconds);
@@ -287,7 +308,9 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     }
 
     auto insights = facts.insights;
-    for (std::string line : {savings_line(study, record), hosts_line(record)})
+    // A session that failed says why at its end.
+    const std::string failure = facts.failed ? "" : failure_line(study, record, ranked.empty());
+    for (std::string line : {failure, savings_line(study, record), hosts_line(record)})
         if (!line.empty())
             insights.insert(std::find_if(insights.begin(), insights.end(),
                                          [](const std::string& next) { return next.starts_with("Next"); }),

@@ -188,11 +188,28 @@ TEST(Pictures, TheReportOfAStudyWithoutAValueSaysSoFirst) {
     TrialRecord trial;
     trial.number = 1;
     trial.state = TrialState::failed;
+    trial.reason = "exit status 1: ValueError: no\n  File \"a.py\"";
     record.trials.push_back(trial);
-    const auto text = draw_report(sample_study(), record, {3, 1, false}, {"runs/sample", "budget reached"}, {});
+    ReportFacts facts{"runs/sample", "budget reached"};
+    const auto text = draw_report(sample_study(), record, {3, 1, false}, facts, {});
     EXPECT_THAT(text,
                 AllOf(Mentions("sample: ", "val_accuracy", "1 trial", "3.0 s"), Mentions("budget", ": 1 failed")));
     EXPECT_THAT(text, Not(HasSubstr("hpo best")));
+    EXPECT_THAT(text, HasSubstr("Failed        trial 1: exit status 1: ValueError: no (hpo show sample/1)\n"));
+    facts.failed = true;
+    EXPECT_THAT(draw_report(sample_study(), record, {3, 1, false}, facts, {}), Not(HasSubstr("ValueError")))
+        << "the error of the session says it";
+}
+
+TEST(Pictures, TheReportOfAStudyWithAValueTellsOfFailuresAndNotOfDivergence) {
+    auto record = sample_record(16);
+    for (TrialRecord& trial : record.trials) {
+        if (trial.number == 3) trial.state = TrialState::failed, trial.reason = "exit status 3";
+        if (trial.number > 3 && trial.state == TrialState::failed) trial.state = TrialState::diverged;
+        if (trial.state == TrialState::diverged) trial.reason = "loss is nan";
+    }
+    const auto text = draw_report(sample_study(), record, moment, {}, {80, 24, false, true});
+    EXPECT_THAT(text, AllOf(Mentions("Failed ", "trial 3", "exit status 3"), Not(HasSubstr("nan"))));
 }
 
 TEST(Pictures, ProgressAt40ColumnsShowsTheTimeLeftAndTheValues) {
@@ -245,6 +262,20 @@ TEST(Pictures, TheCurveOfTheLossIsAboveThatOfAnObjectiveWhoseNameSortsBeforeIt) 
     ASSERT_NE(loss, std::string::npos) << text;
     ASSERT_NE(accuracy, std::string::npos) << text;
     EXPECT_LT(loss, accuracy) << text;
+}
+
+TEST(Pictures, ATrialOfManyMetricsShowsTheObjectiveAndTheOnesThatFitAndCountsTheRest) {
+    auto record = sample_record(16);
+    TrialRecord& trial = record.trial(12);
+    const std::size_t others = trial.curve.back().metrics.size() - 1;
+    for (int m = 0; m < 254; ++m) trial.curve.back().metrics["zz" + std::to_string(m)] = m;
+    const std::string many = std::to_string(254 + others - 4);
+    const auto on_screen = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
+    EXPECT_THAT(on_screen, AllOf(HasSubstr(many + " more metrics"), HasSubstr("hpo show sample/12 --json")));
+    EXPECT_THAT(on_screen, HasSubstr(" EPOCH     IT/S  val_accuracy "));
+    EXPECT_THAT(draw_trial(sample_study(), trial, {}, {0, 0, false, true}),
+                HasSubstr(std::to_string(254 + others - 11) + " more metrics"))
+        << "a file or a pipe has no width";
 }
 
 TEST(Pictures, ALongReasonIsWrappedBelowItself) {
@@ -555,6 +586,11 @@ TEST(TrainingSeconds, OfAScriptThatReportsAtOnceLastToItsEnd) {
     trial.attempt = 1;
     trial.curve.back().iteration = 10;
     EXPECT_EQ(training_seconds(trial), 0.006) << "its worker measures its training";
+    trial.curve = {Report{.step = 1}};
+    trial.state = TrialState::complete;
+    EXPECT_FALSE(training_seconds(trial)) << "another program trained it, which may have let it wait";
+    trial.allocation = Allocation{.footprint = {.host_bytes = 1}};
+    EXPECT_EQ(training_seconds(trial), 60) << "its only report is that of its end";
     trial.curve.clear();
     EXPECT_FALSE(training_seconds(trial));
     trial.state = TrialState::failed;
