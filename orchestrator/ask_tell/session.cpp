@@ -118,7 +118,7 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
                                  better(study_.objective.direction, told->second, *record.value) ||
                                  (study_.objective.at == Objective::At::last && told->second != *record.value));
     if (counts) {
-        Report report = final_step(record, values, study_.budget.epochs);
+        Report report = final_step(record, values, study_.budget);
         if (const std::string missing = missing_metric(report, study_.objective); !missing.empty())
             return no_value(trial, missing);
         ledger_.complete(trial, std::move(report));

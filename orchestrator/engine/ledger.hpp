@@ -26,8 +26,8 @@
 namespace hpo {
 
 /// Returns a trial's last report with `values` added, which came with the end of the trial. A trial without reports
-/// gets one at step `epochs`.
-Report final_step(const TrialRecord& trial, const Metrics& values, std::int64_t epochs);
+/// gets one at the last step, which is its first where the program alone decides how many there are.
+Report final_step(const TrialRecord& trial, const Metrics& values, const Budget& budget);
 
 /// The stored events of a study, with the sampler and the rules that learn from them. Not thread-safe. A method that
 /// changes the ledger throws StoreFailed if the store fails, and then has changed nothing. Reports that waited to be

@@ -79,9 +79,9 @@ Verdict Ledger::report(std::int64_t number, Report report, bool checkpoints) {
     return judge(number, checkpoints);
 }
 
-Report final_step(const TrialRecord& trial, const Metrics& values, std::int64_t epochs) {
+Report final_step(const TrialRecord& trial, const Metrics& values, const Budget& budget) {
     Report report;
-    report.step = epochs;
+    report.step = budget.open ? 1 : budget.epochs;
     if (!trial.curve.empty()) report = trial.curve.back();
     for (const auto& [name, value] : values) report.metrics[name] = value;
     return report;

@@ -57,7 +57,7 @@ void TrialEnds::finish(std::int64_t trial, TrialState state, const std::string& 
 
 void TrialEnds::complete(std::int64_t trial, const Metrics& values) {
     const Study& study = context_.parts.study;
-    context_.parts.ledger.complete(trial, final_step(context_.trial(trial), values, study.budget.epochs));
+    context_.parts.ledger.complete(trial, final_step(context_.trial(trial), values, study.budget));
     if (context_.trial(trial).state == TrialState::failed) failed_as_judged(trial);
     announce(trial);
 }

@@ -221,6 +221,7 @@ class Ends(SimulatedOrchestrator):
             trial.finish(test_acc=0.9, test_loss=float("nan"))
             """)
         self.assertEqual(self.of(messages, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
+        self.assertGreater(self.of(messages, "finished")[0]["peak_bytes"], 1 << 20)
 
 
 class Values(SimulatedOrchestrator):

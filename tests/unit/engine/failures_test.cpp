@@ -324,6 +324,18 @@ TEST_F(Failures, ATrialThatOmitsAMetricAfterOthersHadItEndsAlone) {
     EXPECT_EQ(play.engine->end(), Engine::End::none);
 }
 
+TEST_F(Failures, AValueThatComesWithTheEndIsThatOfTheOnlyStepOfAScriptThatDecidesHowManyThereAre) {
+    Study study = study_of(100, 9);
+    study.budget.open = true;
+    study.budget.epochs = 1'000'000;
+    Played play(study, store, 1);
+    play.ready(0);
+    play.say(0, from_worker::Finished{play.asked(0), Outcome::complete, {}, {{study.objective.metric, 0.25}}, {}});
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+    EXPECT_EQ(play.trial(1).value, 0.25);
+    EXPECT_EQ(play.trial(1).best_step, 1);
+}
+
 TEST_F(Failures, TheFirstTrialThatEndsWellWithoutTheObjectiveEndsTheSessionUncharged) {
     const Study study = study_of(100, 9);
     {

@@ -420,7 +420,7 @@ class Trial:
             message_out["values"] = values
         if last:
             message_out["last"] = True
-        if outcome == "out_of_memory":
+        if outcome in ("out_of_memory", "complete"):  # a trial may be complete without a report
             message_out["peak_bytes"] = peak.bytes()
         if self._last is not None and self._last.exists():
             message_out["checkpoint"] = str(self._last)
