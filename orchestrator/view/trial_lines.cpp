@@ -1,6 +1,7 @@
 #include "orchestrator/view/trial_lines.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "hpo/open_trials.hpp"
 #include "hpo/printable.hpp"
@@ -95,10 +96,13 @@ std::string TrialLines::line(const StoredEvent& stored, const StudyRecord& recor
                                             e.rule.empty() ? first_line(e.reason) : reason_of_rule(e.rule, e.reason));
                           },
                           [&](const event::Closing& e) {
+                              // All trials of a script report the same names.
+                              if (std::exchange(closing_told_, true)) return std::string();
                               std::string values;
                               for (const auto& [name, number] : e.values)
                                   values += (values.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
-                              return "trial " + std::to_string(e.trial) + " reports at its end: " + values;
+                              return "trial " + std::to_string(e.trial) + " reports at its end: " + values +
+                                     " (hpo show has these metrics of each trial)";
                           },
                           [](const auto&) { return std::string(); },
                       },

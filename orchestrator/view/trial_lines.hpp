@@ -12,8 +12,8 @@
 
 namespace hpo::view {
 
-/// Selects and writes the lines of a session. A trial gets one when it pauses for the first time and one when it ends.
-/// Starts, promotions and resumptions are in hpo.log.
+/// Selects and writes the lines of a session. A trial gets one when it pauses for the first time and one when it ends,
+/// and the first trial with final metrics one for these. Starts, promotions and resumptions are in hpo.log.
 class TrialLines {
    public:
     /// `study` must outlive the object.
@@ -31,7 +31,8 @@ class TrialLines {
 
     const Study& study_;
     BestSoFar best_;
-    std::vector<bool> paused_;  ///< by trial: its first pause was told
+    std::vector<bool> paused_;   ///< by trial: its first pause was told
+    bool closing_told_ = false;  ///< the final metrics of a trial were told
 };
 
 /// Returns a line about the trials that run, for a session that had nothing to tell for a while:

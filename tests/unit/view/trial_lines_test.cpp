@@ -64,6 +64,14 @@ TEST_F(Lines, TellTheFirstPauseAndTheEndOnly) {
     EXPECT_THAT(happens(event::Finished{1, 2, TrialState::complete, "", ""}), HasSubstr("loss 0.4000    complete"));
 }
 
+TEST_F(Lines, TellTheFinalMetricsOfTheFirstTrialThatHasAny) {
+    trains(1, 2, 0.5);
+    EXPECT_THAT(happens(event::Closing{1, 1, {{"test_acc", 0.75}}}),
+                Mentions("trial 1 ", "test_acc 0.7500", "hpo show"));
+    trains(2, 2, 0.5);
+    EXPECT_EQ(happens(event::Closing{2, 1, {{"test_acc", 0.25}}}), "");
+}
+
 TEST_F(Lines, OfFailuresHaveTheFirstLineOfTheReason) {
     happens(event::Proposed{1, {}, {}, 0});
     happens(event::Launched{1, 1, "cpu 0", {}});
