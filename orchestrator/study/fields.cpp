@@ -168,7 +168,12 @@ constexpr std::array<std::pair<string_view, double>, 5> time_units{
 constexpr std::array<std::pair<string_view, double>, 7> size_units{
     {{"GiB", 1073741824.0}, {"MiB", 1048576.0}, {"KiB", 1024.0}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1.0}}};
 
-string time_text(double seconds) { return exact_number(seconds) + "s"; }
+/// Returns "1s", "90s" or "3650d": the largest unit of which it is a whole number.
+string time_text(double seconds) {
+    for (const auto& [unit, size] : time_units)
+        if (seconds >= size && std::fmod(seconds, size) == 0) return exact_number(seconds / size) + string(unit);
+    return exact_number(seconds) + "s";
+}
 
 }  // namespace
 
