@@ -13,7 +13,9 @@
 #include "hpo/shell_word.hpp"
 #include "orchestrator/init/data_facts.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/registry.hpp"
+#include "orchestrator/sampling/study_cube.hpp"
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/store/study_folder.hpp"
 #include "orchestrator/study/edit.hpp"
@@ -58,6 +60,14 @@ void settle_stopping(Study& study, bool fresh) {
     if (study.stopping.empty()) return;
     auto text = edit_study(study.source, study.name, std::array{KeyAndValue{"stopping", "auto"}}, all);
     study.source = text ? *std::move(text) : write_study(study);
+}
+
+/// Throws if the conditions of a study allow no configuration. `text` is what `file` has, or empty if keys were set.
+void refuse_impossible(const Study& study, std::string_view text, const fs::path& file) {
+    const auto cube = cube_of(study);
+    if (!cube) return;  // the sampler says why
+    if (const auto allowed = Allowed::make(*cube, study.where, study.seed); !allowed)
+        throw Refusal(error_at(text, file.string(), study.where.empty() ? "space" : "where", allowed.error().message));
 }
 
 /// Returns the study file beside a missing one that was probably meant, or an empty path.
@@ -113,6 +123,7 @@ Study load_study(const std::string& name, const Overrides& overrides, WithoutWor
         const fs::path meant = missing ? meant_by(file) : fs::path();
         refuse(study.error().message + (meant.empty() ? "" : "; did you mean " + meant.string() + "?"), overrides);
     }
+    refuse_impossible(*study, overrides.set.empty() ? study->source : "", file);
     settle_stopping(*study, overrides.fresh);
     if (!study->has_worker() && without_worker == WithoutWorker::refused)
         throw Refusal(

@@ -198,6 +198,15 @@ class Study(Case):
         self.assertRegex(self.error, r"study\.yaml:6:3: .*weigth_decay.*weight_decay")
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_conditions_that_no_configuration_fulfils_are_refused_at_their_place_in_the_file(self):
+        study = self.study("study: none\nobjective: {metric: loss, direction: minimize}\nspace: {x: {type: float, low: 0, high: 1}}\n"
+                           "where: x > 2\nworker: {command: ['true', '{x}']}\n")
+        for command in ("check", "run"):
+            self.hpo(command, study, status=1)
+            self.assertRegex(self.error, r'^\S*study\.yaml:4:8: .*"x > 2" holds for 0 %')
+        self.assertFalse((self.folder / "runs").exists())
+        self.hpo("check", study, "--set", "where=x > 0.5")
+
     def test_check_refuses_a_batch_larger_than_the_data_at_its_place_in_the_file(self):
         study = self.study(synthetic().replace("batch_size: 256}", "schedule: cosine}").replace("space:\n", "space:\n  batch_size: {type: int, low: 256, high: 1844}\n"))
         self.hpo("check", study, status=1)
