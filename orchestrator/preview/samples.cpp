@@ -1,6 +1,7 @@
 #include "orchestrator/preview/samples.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "hpo/random.hpp"
 #include "hpo/result.hpp"
@@ -9,6 +10,7 @@
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/sampling/study_cube.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/scheduling/processes_cure.hpp"
@@ -87,6 +89,22 @@ void split_until_fits(const Study& study, OneWorker& worker, const Machine& mach
                            : ""));
 }
 
+/// Returns the number of trials for which the space has configurations and seeds, if it is at most `most`, else `most`.
+std::int64_t trials_in_space(const Study& study, std::int64_t most) {
+    constexpr std::uint64_t listed = 20'000;
+    if (study.space.empty()) return 1;
+    const auto cube = cube_of(study);
+    if (!cube) return most;
+    const auto all = (*cube)->combinations(listed);
+    if (!all || *all > listed) return most;
+    std::set<Params> distinct;  // with conditions, several combinations are one configuration
+    const auto trials = [&] { return static_cast<std::int64_t>(distinct.size()) * study.repeats; };
+    for (std::uint64_t number = 0; number < *all && trials() < most; ++number)
+        if (auto params = (*cube)->combination(number); params && (*cube)->allows(*params))
+            distinct.insert(*std::move(params));
+    return std::min(trials(), most);
+}
+
 }  // namespace
 
 void CheckedStudy::refuse(const std::string& prefix, const std::string& message, const char* side) const {
@@ -98,7 +116,7 @@ void CheckedStudy::refuse(const std::string& prefix, const std::string& message,
                            prefix + message));
 }
 
-std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : study.budget.trials; }
+std::int64_t trials_of(const Study& study) { return trials_in_space(study, study.budget.trials); }
 
 void refuse_small_batches(const CheckedStudy& checked, std::int64_t training_samples) {
     const std::string refused = refused_batch_size(checked.study, training_samples);
@@ -128,7 +146,8 @@ Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machi
     auto proposer = Proposer::make(study, *priors);
     if (!proposer) throw Fatal(proposer.error().message);
     Samples samples;
-    for (std::int64_t trial = 1; trial <= std::min(max_samples, trials_of(study)); ++trial) {
+    const std::int64_t count = std::min(max_samples, trials_of(study));
+    for (std::int64_t trial = 1; trial <= count; ++trial) {
         const auto proposal = proposer->propose(trial);
         if (!proposal) break;
         Sample sample;

@@ -53,7 +53,8 @@ SampleRange range_over(const Samples& samples, Quantity&& quantity) {
     return {numbers.front(), numbers[numbers.size() / 2], numbers.back()};
 }
 
-/// The number of trials that the study will run. A study without a space has one configuration, hence one trial.
+/// Returns the number of trials that the study will run: those of the budget, or as many as the space has
+/// configurations. A study without a space has one.
 std::int64_t trials_of(const Study& study);
 
 /// Throws Refusal if policy.min_batch_size refuses a batch size of the study for `training_samples`.

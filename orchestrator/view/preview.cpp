@@ -128,9 +128,14 @@ std::string search_rows(const Study& study, const SearchPreview& search) {
     const std::string length =
         study.budget.open ? ", each until its program ends" : " of up to " + steps_text(study, study.budget.epochs);
     const std::string time = study.budget.seconds ? duration_text(*study.budget.seconds) : "";
-    text += row("budget", is_open_ended(study.budget)
+    const bool exhausts = !study.space.empty() && trials < study.budget.trials;
+    const std::string why = !exhausts                     ? ""
+                            : is_open_ended(study.budget) ? " (all configurations)"
+                                                          : " (all configurations; budget.trials allows " +
+                                                                std::to_string(study.budget.trials) + ")";
+    text += row("budget", is_open_ended(study.budget) && !exhausts
                               ? time + " for as many trials as it allows" + (study.budget.open ? "" : ",") + length
-                              : counted(trials, "trial") + length + (time.empty() ? "" : ", " + time));
+                              : counted(trials, "trial") + why + length + (time.empty() ? "" : ", " + time));
     return text + start_rows(study) + sampler_rows(study, search) + rule_rows(study, search);
 }
 
