@@ -195,7 +195,7 @@ TEST(Pictures, TheReportOfAStudyWithoutAValueSaysSoFirst) {
     EXPECT_THAT(text,
                 AllOf(Mentions("sample: ", "val_accuracy", "1 trial", "3.0 s"), Mentions("budget", ": 1 failed")));
     EXPECT_THAT(text, Not(HasSubstr("hpo best")));
-    EXPECT_THAT(text, HasSubstr("Failed        trial 1: exit status 1: ValueError: no (hpo show sample/1)\n"));
+    EXPECT_THAT(text, Mentions("Failed ", " trial 1", "ValueError: no", "hpo show sample/1"));
     facts.failed = true;
     EXPECT_THAT(draw_report(sample_study(), record, {3, 1, false}, facts, {}), Not(HasSubstr("ValueError")))
         << "the error of the session says it";
@@ -271,10 +271,10 @@ TEST(Pictures, ATrialOfManyMetricsShowsTheObjectiveAndTheOnesThatFitAndCountsThe
     for (int m = 0; m < 254; ++m) trial.curve.back().metrics["zz" + std::to_string(m)] = m;
     const std::string many = std::to_string(254 + others - 4);
     const auto on_screen = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
-    EXPECT_THAT(on_screen, AllOf(HasSubstr(many + " more metrics"), HasSubstr("hpo show sample/12 --json")));
+    EXPECT_THAT(on_screen, AllOf(HasSubstr(many + " more "), HasSubstr("hpo show sample/12 --json")));
     EXPECT_THAT(on_screen, HasSubstr(" EPOCH     IT/S  val_accuracy "));
     EXPECT_THAT(draw_trial(sample_study(), trial, {}, {0, 0, false, true}),
-                HasSubstr(std::to_string(254 + others - 11) + " more metrics"))
+                HasSubstr(std::to_string(254 + others - 11) + " more "))
         << "a file or a pipe has no width";
 }
 
