@@ -1,31 +1,23 @@
 #include "orchestrator/script/syntax/plain_line.hpp"
 
-#include <algorithm>
-#include <array>
 #include <optional>
 
-#include "orchestrator/script/syntax/labelled_metrics.hpp"
-#include "orchestrator/script/syntax/metric_directions.hpp"
+#include "orchestrator/script/syntax/metric_groups.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
-#include "orchestrator/script/syntax/token_line.hpp"
 #include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
 
 namespace {
 
-using Kind = Token::Kind;
-using Words = std::vector<string_view>;
-
-constexpr std::size_t max_words = 12;       ///< of a name with a separator
 constexpr std::size_t max_pair_words = 3;   ///< of a name without one
 constexpr std::size_t max_apart_words = 5;  ///< of a name that begins the line, with blanks before its number
 constexpr std::size_t tab = 8;              ///< Token::gap of a tab
 
-class LineParser : TokenLine {
+class LineParser : MetricGroups {
    public:
     LineParser(std::vector<Token> tokens, const string& label, Averages& averages, Reading& reading)
-        : TokenLine(std::move(tokens)), metrics_(label, reading), averages_(averages), reading_(reading) {}
+        : MetricGroups(std::move(tokens), label, averages, reading) {}
 
     void run() {
         if (read_reversed()) return;
@@ -140,38 +132,6 @@ class LineParser : TokenLine {
         if (token.sentence_end) end_part();
     }
 
-    /// Notes the progress of the number before this token, behind a label, a counter or nothing, and moves behind it:
-    /// "epoch 5  1000 / 8223 loss=2.5", "valid subset  100 / 131 loss=3.5".
-    bool note_spaced_progress() {
-        const auto is_whole = [&](std::size_t at) {
-            return is(at, Kind::number) && tokens_[at].text.find_first_not_of("0123456789") == string_view::npos;
-        };
-        const bool ratio =
-            is_whole(at_ - 1) && is(at_, Kind::junk, "/") && is_whole(at_ + 1) && is(at_ + 2, Kind::word);
-        const bool behind_number = words_.empty() && at_ > 1 && is(at_ - 2, Kind::number);
-        if (!ratio || (!behind_number && !is_label(words_))) return false;
-        const std::pair progress{static_cast<std::int64_t>(tokens_[at_ - 1].number),
-                                 static_cast<std::int64_t>(tokens_[at_ + 1].number)};
-        if (!reading_.progress) reading_.progress = progress;
-        if (!batches_ && reading_.epoch) batches_ = progress;
-        if (is_label(words_)) metrics_.set_label(words_);
-        words_.clear();
-        at_ += 2;
-        return true;
-    }
-
-    /// Takes a share right before the separator of a number for a part of the name: "mAP 0.5: 0.61".
-    bool take_threshold(const Token& token) {
-        const auto is_fraction = [&](std::size_t at) { return tokens_[at].text.find('.') != string_view::npos; };
-        const bool threshold = is_fraction(at_ - 1) && token.number > 0 && token.number <= 1 && !token.percent &&
-                               token.gap == 1 && !is_progress(words_.back()) &&
-                               better_of(words_.back()) != Better::lower && at_ + 1 < tokens_.size() &&
-                               is_fraction(at_ + 1) && is_separator(at_) && tokens_[at_].gap == 0 &&
-                               value_at(at_ + 1) && !is_bar_after(at_ + 1);
-        if (threshold) words_.push_back(token.text);
-        return threshold;
-    }
-
     /// Reads a line that is a number and then its name: "0.84 = Validation score (accuracy)".
     bool read_reversed() {
         words_ = name_of_reversed();
@@ -179,31 +139,6 @@ class LineParser : TokenLine {
         if (reversed) metrics_.add({words_, {}, tokens_[0].number});
         words_.clear();
         return reversed;
-    }
-
-    /// Skips the sample that a metric is of, and moves to the sign behind it: "Accuracy of the network on the 10000
-    /// test images: 90 %" and "Mean reward over the last 100 episodes: 12.5". A phase within it is the label.
-    bool skip_sample(const Token& count) {
-        if (!counts_sample(words_.back(), count)) return false;
-        const auto name_end = std::find_if(words_.begin() + 1, words_.end(), is_preposition);
-        const auto name_size = static_cast<std::size_t>(name_end - words_.begin());
-        const string name = join(words_, name_size);
-        if (name_end == words_.end() || (!contains_metric_word(name) && !is_average(name))) return false;
-        const std::size_t end = sample_end(at_, words_.back());
-        if (end == at_) return false;
-        for (std::size_t i = at_; i < end && phase_in(name) == Phase::none; ++i)
-            if (phase_of(tokens_[i].text) != Phase::none) qualifier_ = string(tokens_[i].text);
-        const string_view preposition = words_[name_size];
-        if (preposition == "for" || preposition == "on" || preposition == "with")
-            reading_.sample = string(count.text) + ' ' + string(tokens_[at_].text);
-        words_.resize(name_size);
-        at_ = end;
-        return true;
-    }
-
-    /// Returns true if one of the first words is of a metric.
-    [[nodiscard]] bool names_metric(std::size_t count) const {
-        return std::any_of(words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(count), contains_metric_word);
     }
 
     /// Handles the number behind words without a separator, of which a name has at most `max_name`.
@@ -303,35 +238,6 @@ class LineParser : TokenLine {
         metrics_.end_heading();
     }
 
-    /// Reads several metrics with their numbers: "Train/Valid Acc: 0.7/0.6", "loss / acc: 0.5 / 0.7", and where each
-    /// word is of a metric "precision recall f1 = 0.5 0.6 0.7". In "val/acc: 9/10" the sign is a part of a name.
-    bool read_several(std::size_t at) {
-        const auto [names, slashes] = names_in(words_);
-        if (names.empty()) return false;
-        std::vector<double> numbers;
-        const std::size_t end = numbers_at(at, slashes, numbers);
-        if (numbers.size() != names.size()) return false;
-        const string label = metrics_.label();
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            metrics_.add({names[i], qualifier_, numbers[i]});
-            metrics_.label_again(label);
-        }
-        words_.clear();
-        qualifier_.clear();
-        at_ = end;
-        return true;
-    }
-
-    /// Reads the numbers of several phases in brackets: "acc: (train=0.92, test=0.91)".
-    bool read_phases(std::size_t at) {
-        const std::size_t end = phases_end(at);
-        if (end == at) return false;
-        for (; at + 4 < end; at += 4) metrics_.add({words_, string(tokens_[at + 1].text), tokens_[at + 3].number});
-        words_.clear();
-        at_ = end;
-        return true;
-    }
-
     /// Handles words before a separator that no number follows.
     void without_value(const Token& separator) {
         // "phase=val", "Split: train"
@@ -360,27 +266,6 @@ class LineParser : TokenLine {
         words_.clear();
         qualifier_.clear();
         if (!holds_pairs(at_)) at_ = text_end(at_);  // "metrics=OrderedDict([('loss', 0.5)])"
-    }
-
-    /// Reads names in brackets that have their numbers in brackets: "(loss, acc) = (0.5, 0.7)".
-    bool read_tuple() {
-        constexpr std::size_t most_names = 12;
-        std::vector<Words> names;
-        std::size_t at = at_;
-        do {
-            names.emplace_back();
-            for (++at; is(at, Kind::word); ++at) names.back().push_back(tokens_[at].text);
-        } while (!names.back().empty() && is(at, Kind::comma) && names.size() < most_names);
-        if (!is(at, Kind::close, ")") || !is_separator(at + 1) || !is(at + 2, Kind::open, "(") || names.size() < 2)
-            return false;
-        std::vector<double> numbers;
-        const std::size_t end = numbers_at(at + 3, false, numbers);
-        if (numbers.size() != names.size() || !is(end, Kind::close, ")") || names.back().empty()) return false;
-        end_part();
-        for (const Words& name : names)
-            metrics_.add({name, {}, numbers[static_cast<std::size_t>(&name - names.data())]});
-        at_ = end + 1;
-        return true;
     }
 
     void on_open(const Token& token) {
@@ -421,28 +306,6 @@ class LineParser : TokenLine {
         end_part_at(token);
     }
 
-    /// Reads a name in quotes with its number, as Python shows the items of a dictionary: "[('loss', 0.5), ('acc',
-    /// 1)]".
-    bool read_quoted_pair() {
-        const string_view quote = is(at_ + 1, Kind::quote) ? tokens_[at_ + 1].text : string_view{};
-        Words name;
-        std::size_t at = at_ + 2;
-        for (; !quote.empty() && is(at, Kind::word) && name.size() < max_words; ++at) name.push_back(tokens_[at].text);
-        if (name.empty() || !is(at, Kind::quote, quote) || !is(at + 1, Kind::comma)) return false;
-        const auto value = value_at(at + 2);
-        if (!value || !is(value->end, Kind::close, ")")) return false;
-        end_part();
-        metrics_.add({name, {}, value->number});
-        at_ = value->end + 1;
-        return true;
-    }
-
-    /// Returns true if a list of pairs in brackets begins behind this word: "OrderedDict([('loss', 0.5)])".
-    [[nodiscard]] bool holds_pairs(std::size_t word) const {
-        return is(word, Kind::word) && is(word + 1, Kind::open, "(") && tokens_[word + 1].gap == 0 &&
-               is(word + 2, Kind::open, "[") && is(word + 3, Kind::open, "(") && is(word + 4, Kind::quote);
-    }
-
     /// Notes the epoch of a bracket that holds nothing else, and moves behind it: "[Epoch 3]", "[Epoch: 3/10]".
     bool is_epoch_in_brackets() {
         if (!is(at_ + 1, Kind::word) || !is_epoch(tokens_[at_ + 1].text)) return false;
@@ -456,180 +319,6 @@ class LineParser : TokenLine {
         at_ = number + 2;
         return true;
     }
-
-    /// Returns true if the bracket at this token, behind words, may hold their value and not an index or a counter:
-    /// "Pseudo dice [0.81]".
-    [[nodiscard]] bool may_hold_value(const Token& bracket) const {
-        if (has_metric_word(words_.back())) return true;
-        const bool call = is(at_ + 1, Kind::word) && is(at_ + 2, Kind::open);
-        const std::size_t number = at_ + (call ? 3 : 1);
-        return bracket.gap > 0 && is(number, Kind::number) && tokens_[number].text.find('.') != string_view::npos;
-    }
-
-    /// Reads the words in brackets after a name: "RMSE (val): 0.5", "Epoch(val) [1]", "time (s): 3".
-    bool qualify() {
-        std::size_t close = at_ + 1;
-        Words inner;
-        constexpr std::size_t max_inner = 4;
-        for (; close < tokens_.size() && !is(close, Kind::close) && close - at_ <= max_inner; ++close) {
-            if (is(close, Kind::word))
-                inner.push_back(tokens_[close].text);
-            else if (!is(close, Kind::junk))
-                return false;
-        }
-        if (!is(close, Kind::close)) return false;
-        const bool has_phase = inner.size() == 1 && phase_of(inner[0]) != Phase::none;
-        if (has_phase && is_counter(words_.back())) {
-            metrics_.set_label(inner);
-            words_ = {words_.back()};
-        } else {
-            const bool named = is_separator(close + 1) || is(close + 1, Kind::number) ||
-                               (is(close + 1, Kind::word) && is_preposition(tokens_[close + 1].text));
-            if (!named) return false;
-            if (inner.size() == 1 && joins_phases(inner[0])) {  // "loss (train/val): 0.5/0.6"
-                words_.insert(words_.begin(), inner[0]);
-                at_ = close + 1;
-                return true;
-            }
-            for (const string_view word : inner)
-                if (!is_unit(word) || (word == "min" && contains_metric_word(words_.back())))
-                    qualifier_ += (qualifier_.empty() ? "" : "_") + string(word);
-        }
-        at_ = close + 1;
-        return true;
-    }
-
-    /// Takes a count in brackets right behind a name for a part of it: NDCG_k_20 of "NDCG(k=20) = 0.5".
-    bool take_setting(const Token& bracket) {
-        const bool count = is(at_ + 1, Kind::word) && is(at_ + 2, Kind::equals) && is(at_ + 3, Kind::number) &&
-                           is(at_ + 4, Kind::close, ")") && is_separator(at_ + 5) && value_at(at_ + 6);
-        if (!count || bracket.gap > 0 || is_progress(tokens_[at_ + 1].text) ||
-            tokens_[at_ + 3].text.find_first_not_of("0123456789") != string_view::npos)
-            return false;
-        words_.push_back(tokens_[at_ + 1].text);
-        words_.push_back(tokens_[at_ + 3].text);
-        at_ += 5;
-        return true;
-    }
-
-    /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5". One that names the data is
-    /// the label: "acc(model, val) = 0.5", "acc(x_val, y_val) = 0.5".
-    bool skip_arguments() {
-        const std::size_t end = arguments_end(at_);
-        if (end == at_) return false;
-        for (std::size_t i = at_ + 1; i < end && qualifier_.empty(); ++i)
-            if (is(i, Kind::word)) qualifier_ = phase_word_of(tokens_[i].text);
-        at_ = end;
-        return true;
-    }
-
-    /// Reads the average behind the value of a batch, and moves behind it: "0.8 (0.9)" on a line with its progress, as
-    /// PyTorch's ImageNet example and timm print it, or "0.8 (avg: 0.9)". Returns nothing if there is none.
-    std::optional<double> average_at(std::size_t at, double of_batch) {
-        const auto average = average_in_brackets(at);
-        if (!average) return {};
-        const bool changes = average->number < 0 && of_batch >= 0;
-        if (!average->named && !batches_ && (changes || !averages_.has(words_, tokens_, at))) return {};
-        at_ = average->end;
-        if (batches_) {
-            reading_.running = true;
-            reading_.progress = batches_;
-            averages_.add(words_, tokens_);
-        }
-        return average->number;
-    }
-
-    /// Returns the doubt about the number that ends before this token and is no average.
-    [[nodiscard]] Doubt doubt_of(std::size_t at) const {
-        if (scaled_) return Doubt::scaled;
-        const Doubt doubt = doubt_at(at);
-        return doubt == Doubt::none ? doubt_of_bracket(at) : doubt;
-    }
-
-    /// Returns the doubt because of a number in brackets at this token, as doubt_at() does, or where the line or the
-    /// output may show averages, which can be negative.
-    [[nodiscard]] Doubt doubt_of_bracket(std::size_t at) const {
-        if (scaled_) return Doubt::scaled;
-        if (doubt_at(at) == Doubt::in_brackets) return Doubt::in_brackets;
-        const bool negative = is_negative_in_brackets(at);
-        return negative && (reading_.progress || !averages_.empty()) ? Doubt::in_brackets : Doubt::none;
-    }
-
-    void skip_unit() {
-        if (is(at_, Kind::word, "per") && is(at_ + 1, Kind::word) && !is_separator(at_ + 2))
-            at_ += 2;  // "0.5 per frame"
-        if (!is(at_, Kind::word) || !is_unit(tokens_[at_].text) || is_separator(at_ + 1) || is(at_ + 1, Kind::number))
-            return;
-        ++at_;
-    }
-
-    /// Sets the epoch if these words before its number are about the epoch of the line.
-    void note_epoch(double number) {
-        const bool is_plain = words_.size() == 1 || (!metrics_.any() && pairs_.empty());
-        if (reading_.epoch || depth_ > 0 || words_.empty() || !is_epoch(words_.back()) || !is_plain ||
-            is_preposition(words_[0]))
-            return;
-        if (is_average_over(words_)) return;
-        if (words_.size() > 1 && lower_case(words_.back()) == "epochs") return;  // "total number of epochs: 75"
-        reading_.epoch = number;
-    }
-
-    void note_progress(std::size_t at) {
-        const auto progress = ratio_of(tokens_[at].text);
-        if (!progress) return;
-        if (!batches_ && counts_batches(at, progress->second)) batches_ = progress;
-        if (!words_.empty() && is_epoch(words_.back())) note_epoch(static_cast<double>(progress->first));
-        if (!reading_.progress) reading_.progress = progress;
-    }
-
-    /// Returns true if the ratio at this token, of this total, is the progress of batches, and not of epochs, folds and
-    /// the like. A ratio without a name may count epochs unless the line names its epoch.
-    [[nodiscard]] bool counts_batches(std::size_t at, std::int64_t total) const {
-        const RatioOf of = ratio_of_at(at);
-        if (of == RatioOf::outer_rounds) return false;
-        if (reading_.epoch) return true;
-        return averages_.epochs() == 0 ? of == RatioOf::named : total != averages_.epochs();
-    }
-
-    void end_part_at(const Token& token) {
-        end_part();
-        if (token.text == "}") metrics_.clear_label();
-        ++at_;
-    }
-
-    /// Ends a part of the line. Its pairs without separators are metrics unless it has other words.
-    void end_part() {
-        if (!words_.empty()) {
-            if (is_label(words_))
-                metrics_.set_label(words_);
-            else
-                prose_ = true;
-        }
-        if (!prose_)
-            for (const PrintedMetric& pair : pairs_) metrics_.add(pair);
-        if (prose_) metrics_.end_heading();
-        drop_part();
-    }
-
-    void drop_part() {
-        words_.clear();
-        pairs_.clear();
-        qualifier_.clear();
-        prose_ = false;
-        scaled_ = false;
-    }
-
-    std::size_t at_ = 0;
-    Words words_;          ///< before the next separator or number
-    string qualifier_;     ///< the words in brackets after them
-    bool scaled_ = false;  ///< true if a power of ten is in brackets after them
-    std::vector<PrintedMetric> pairs_;
-    bool prose_ = false;     ///< true if this part of the line has words without a number
-    std::size_t depth_ = 0;  ///< of brackets
-    LabelledMetrics metrics_;
-    std::optional<std::pair<std::int64_t, std::int64_t>> batches_;  ///< the progress of batches
-    Averages& averages_;
-    Reading& reading_;
 };
 
 }  // namespace
