@@ -644,6 +644,7 @@ class Unchanged(Script):
         gate = self.folder / "gate"
         os.mkfifo(gate)
         printer = BUILD / "tests" / "support" / "quiet-printer"
+        self.assertTrue(printer.exists(), f"{printer} is missing: build the target quiet-printer")  # else the gate is never opened
         child = self.start("run", self.study(script_study([printer, gate, "{lr}"], trials=1)))
         with open(gate, "wb", buffering=0) as opened:
             for step in (1, 2, 3):
