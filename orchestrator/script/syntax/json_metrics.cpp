@@ -176,6 +176,7 @@ std::size_t add_json(string_view text, Reading& reading) {
     if (size == 0) return 0;
     if (found.epoch) reading.epoch = found.epoch;
     reading.split = found.split;
+    if (reading.too_long.empty()) reading.too_long = found.too_long;
     for (const NamedNumber& metric : found.metrics) reading.add(metric.name, metric.number, metric.bare);
     return size;
 }

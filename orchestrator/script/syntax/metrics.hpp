@@ -55,8 +55,10 @@ struct Reading {
     std::string sample;               ///< "10 images" of "accuracy for 10 images per class: 0.9"
     std::string row;                  ///< of a table whose rows are of settings and no steps: "mtry 2"
     std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
+    std::vector<std::string> listed;  ///< metrics of several records in the line, whose numbers are left out
     std::string ambiguous;            ///< a number that may be several ones, or have a decimal comma: "1,234"
     std::string name_of_ambiguous;    ///< the word before it
+    std::string too_long;             ///< the first name that was left out, since it has more than max_name_bytes
     std::string beyond;               ///< the first name that was left out, since max_line_metrics are there
 
     /// Returns the metric of this full name, or nullptr.

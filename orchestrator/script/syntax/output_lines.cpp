@@ -158,14 +158,20 @@ class OutputReader final : public LineReader {
         return ratio ? ratio->second : 0;
     }
 
-    /// Reads each object in the line, and the text between them. Returns false if there is none.
+    /// Reads each object in the line, and the text between them. Returns false if there is none. The objects of a list
+    /// with the same metrics, as in "[{'epoch': 1, 'loss': 0.5}, {'epoch': 2, 'loss': 0.4}]", are a history, which is
+    /// no report.
     bool read_objects(string_view text, Reading& reading) {
         constexpr int max_attempts = 8;
         string_view rest = text;
         int failed = 0;
+        bool several = false;
+        const auto begin = std::min(text.find('{'), text.size());
+        const bool list = trim(text.substr(0, begin)).ends_with('[');
         for (auto open = text.find('{'); open != string_view::npos && failed < max_attempts;) {
             Reading object;
             const std::size_t size = add_json(rest.substr(open), object);
+            if (reading.too_long.empty()) reading.too_long = object.too_long;
             if (object.metrics.empty()) {
                 ++failed;
                 open = rest.find('{', open + std::max<std::size_t>(size, 1));
@@ -177,13 +183,21 @@ class OutputReader final : public LineReader {
             for (const NamedNumber& metric : object.metrics) {
                 const bool labelled =
                     !label.empty() && !is_general(metric.name) && phase_in(metric.name) == Phase::none;
-                reading.add(labelled ? label + "_" + metric.name : metric.name, metric.number, metric.bare);
+                const string name = labelled ? label + "_" + metric.name : metric.name;
+                NamedNumber* const earlier = is_general(name) ? nullptr : reading.find(name_of(name));
+                several = several || earlier != nullptr;
+                if (earlier != nullptr && earlier->number != metric.number) earlier->doubt = Doubt::several_times;
+                reading.add(name, metric.number, metric.bare);
             }
             rest.remove_prefix(open + size);
             open = rest.find('{');
         }
         if (rest.size() == text.size()) return false;
         read_plain(rest, reading);
+        if (list && several) {
+            for (const NamedNumber& metric : std::exchange(reading.metrics, {})) reading.listed.push_back(metric.name);
+            reading.epoch.reset();
+        }
         return true;
     }
 

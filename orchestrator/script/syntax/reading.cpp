@@ -13,6 +13,7 @@ NamedNumber* Reading::find(std::string_view name) {
 
 void Reading::add(std::string_view name, double number, std::string_view bare) {
     std::string full = name_of(name);
+    if (name.size() > max_name_bytes && too_long.empty()) too_long = name;
     if (full.empty() || find(full) != nullptr) return;
     if (metrics.size() >= max_line_metrics) {
         if (beyond.empty()) beyond = full;

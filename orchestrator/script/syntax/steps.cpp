@@ -107,6 +107,7 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     reading.text = string(trim(text).substr(0, max_kept_bytes));
     note_unread(text, reading);
     note_ambiguous(text, reading);
+    note_too_long(text, reading);
     subjects_.take(text, reading);
     leave_out_settings(text, reading);
     if (const auto count = count_in(reading)) reached_ = count;
@@ -130,6 +131,11 @@ void StepReader::leave_out_settings(string_view text, Reading& reading) {
         reading.metrics.clear();
         reading.epoch.reset();  // the number of epochs
     }
+    const bool begins = given_ + reported_ == 0 && !epoch_ && std::none_of(open_.begin(), open_.end(), [](const auto& one) {
+                            return contains_metric_word(one.first);
+                        });
+    if (begins && has_settings_alone(reading) && std::none_of(reading.metrics.begin(), reading.metrics.end(), fits))
+        reading.metrics.clear();
     std::erase_if(reading.metrics, [](const NamedNumber& one) { return one.bare.starts_with("HPO_"); });
 }
 
@@ -293,7 +299,10 @@ void StepReader::note_redrawn(const Reading& reading) {
 
 /// Notes a line where something behind the objective's name is no number that can be read: "val_loss: <0.001".
 void StepReader::note_unread(string_view text, const Reading& reading) {
-    if (!unread_.empty()) return;
+    const auto is_objective = [&](const string& name) { return fit(name, needs_.objective) != Fit::none; };
+    if (listed_.empty() && std::any_of(reading.listed.begin(), reading.listed.end(), is_objective))
+        listed_ = trim(text).substr(0, max_quoted_bytes);
+    if (!unread_.empty() || !reading.listed.empty()) return;
     if (std::any_of(reading.unread.begin(), reading.unread.end(),
                     [&](const string& column) { return fit(column, needs_.objective) <= Fit::spelling; }))
         unread_ = trim(text).substr(0, max_quoted_bytes);
@@ -323,6 +332,13 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     if (!read) unread_ = trim(text).substr(0, max_quoted_bytes);
 }
 
+/// Notes the first metric whose name is too long. Words of a sentence before a number are none.
+void StepReader::note_too_long(string_view text, const Reading& reading) {
+    const string& name = reading.too_long;
+    const bool metric = has_metric_word(name) || text.find(name) != string_view::npos;
+    if (too_long_.empty() && !name.empty() && metric) too_long_ = name.substr(0, max_quoted_bytes);
+}
+
 /// Notes the first number of a line that may be one or several. Beside an objective that is read it is of something
 /// else, unless its name ends as that of the objective does.
 void StepReader::note_ambiguous(string_view text, const Reading& reading) {
@@ -339,6 +355,9 @@ void StepReader::note_ambiguous(string_view text, const Reading& reading) {
 
 string StepReader::not_kept() {
     const auto is_found = [&](const string& name) { return !wanted_.printed_bare(name).empty(); };
+    if (!listed_.empty() && !is_found(needs_.objective) && !std::exchange(told_listed_, true))
+        return "a line has several records with '" + needs_.objective +
+               "' and is left out: print each record on a line of its own. The line: " + listed_;
     const auto needed = names_in(needs_);
     const bool all_found = std::all_of(needed.begin(), needed.end(), is_found);
     if (!ambiguous_.empty() && (ambiguous_is_objective_ || !all_found) && !std::exchange(told_ambiguous_, true))
@@ -351,6 +370,9 @@ string StepReader::not_kept() {
     if (long_line && !std::exchange(told_long_line_, true))
         return "a line of its output has more than " + std::to_string(max_text_line / 1024) +
                " KiB and is not read: print metrics on shorter lines";
+    if (!too_long_.empty() && !std::exchange(told_too_long_, true))
+        return "a name of more than " + std::to_string(max_name_bytes) + " bytes is not kept: print '" + too_long_ +
+               "' under a shorter one";
     if (!beyond_.empty() && !std::exchange(told_beyond_, true))
         return "of more than " + std::to_string(max_metrics - 1) + " metrics of a step the first are kept, and '" +
                beyond_ + "' is not: print fewer";

@@ -92,6 +92,7 @@ class StepReader {
     [[nodiscard]] bool is_needed(const std::string& name) const;
     void consider(std::string_view text);
     void note_unread(std::string_view text, const Reading& reading);
+    void note_too_long(std::string_view text, const Reading& reading);
     void note_ambiguous(std::string_view text, const Reading& reading);
     void note_redrawn(const Reading& reading);
     [[nodiscard]] std::string not_kept();
@@ -124,14 +125,17 @@ class StepReader {
     bool irregular_ = false;          ///< true if steps have different followers
     double previous_at_ = 0;          ///< objective_at_ of the step before
 
+    std::string too_long_;              ///< the first metric that is not kept, since its name is too long
     std::string beyond_;                ///< the first metric that is not kept, since there are too many
     std::optional<double> redrawn_;     ///< the objective in a line that was drawn again
     std::int64_t redrawn_changes_ = 0;  ///< of it
     std::string bar_;                   ///< the warning that a bar may count epochs
+    std::string listed_;                ///< the first line with several records that have the objective
     std::string unread_;     ///< the first line with the objective's name and no number behind it that can be read
     std::string ambiguous_;  ///< the warning of the first number that may be one or several
     bool ambiguous_is_objective_ = false;
-    bool told_ambiguous_ = false, told_beyond_ = false, told_long_line_ = false, told_unread_ = false;
+    bool told_ambiguous_ = false, told_beyond_ = false, told_long_line_ = false, told_unread_ = false,
+         told_listed_ = false, told_too_long_ = false;
 
     std::deque<Step> ready_;
     std::string nearest_;

@@ -317,6 +317,12 @@ bool shows_settings(string_view line, const Reading& reading) {
     return !reading.metrics.empty() && settings_of_all >= 0;
 }
 
+bool has_settings_alone(const Reading& reading) {
+    const auto is_setting = [](const NamedNumber& one) { return names_setting(one.name); };
+    return !reading.metrics.empty() && !reading.epoch && !reading.progress &&
+           std::all_of(reading.metrics.begin(), reading.metrics.end(), is_setting);
+}
+
 void Subjects::take(string_view line, const Reading& reading) {
     const string small = lower_case(line);
     note_repetitions(small, subject_);

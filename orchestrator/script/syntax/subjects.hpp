@@ -52,6 +52,9 @@ class Subjects {
 /// results: "Namespace(lr=0.1, batch_size=32)".
 bool shows_settings(std::string_view line, const Reading& reading);
 
+/// Returns true if a line has settings and nothing else: "lr = 0.1, batch size = 32".
+bool has_settings_alone(const Reading& reading);
+
 /// Returns the words for a warning about results whose subjects differ at `key`: "of several folds".
 std::string difference_of(const std::string& key, const std::string& first, const std::string& other);
 /// Returns true if the subject is one of several that are averaged, such as a fold.

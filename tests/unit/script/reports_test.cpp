@@ -484,6 +484,23 @@ TEST(Reports, AnUnfinishedBarThatMayCountEpochsIsTold) {
     EXPECT_EQ(read_output("val_acc", "Epoch 1/2\n" + bars + "Epoch 2/2\n" + bars).warning, "");
 }
 
+TEST(Reports, AListOfRecordsInALineIsNoReport) {
+    const std::string list = "[{'epoch': 1, 'loss': 0.9}, {'epoch': 2, 'loss': 0.7}]\n";
+    for (const std::string& line : {list, "log_history: " + list}) {
+        const Found alone = read_output("loss", line);
+        EXPECT_THAT(alone.values, ::testing::IsEmpty()) << line;
+        EXPECT_THAT(alone.warning, ::testing::HasSubstr("print each record on a line of its own")) << line;
+        const Found after = read_output("loss", epochs("{'epoch': #, 'loss': $}\n", {}, line));
+        EXPECT_EQ(after.values, wanted) << line;
+        EXPECT_EQ(after.warning, "") << line;
+    }
+    const Found of_phases =
+        read_output("val_loss", "[{'split': 'train', 'loss': 0.5}, {'split': 'val', 'loss': 0.7}]\n");
+    EXPECT_THAT(of_phases.values, ::testing::ElementsAre(0.7));
+    EXPECT_THAT(read_output("loss", "{'loss': 0.5} {'loss': 0.7}\n").warning, ::testing::HasSubstr("several times"));
+    EXPECT_EQ(read_output("loss", "{'loss': 0.5} {'loss': 0.5}\n").warning, "");
+}
+
 TEST(FormOf, IsThatOfItsPrintStatement) {
     EXPECT_EQ(form_of("2024-01-01 INFO Epoch 1/3 val_loss: 0.5 acc: 1", "val_loss"), "epoch:");
     EXPECT_EQ(form_of("Saved model-3.pt with val_loss 0.5", "val_loss"), "saved with");

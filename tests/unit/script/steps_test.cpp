@@ -384,6 +384,35 @@ TEST(Steps, TellThatALineHasTooManyNames) {
     EXPECT_THAT(reader.warning(), ::testing::HasSubstr("'a4096'"));
 }
 
+TEST(Steps, TellOnceThatANameIsTooLong) {
+    const std::string name = "validation_" + std::string(60, 'x') + "_loss";
+    for (const std::string& line : {name + ": 0.5\n", "{\"" + name + "\": 0.5}\n", "best " + name + " = 0.5\n"}) {
+        StepReader reader = steps();
+        reader.feed(line + line + "val=1\n");
+        reader.finish();
+        EXPECT_THAT(reader.warning(), Mentions("64", name)) << line;
+        EXPECT_EQ(reader.warning(), "") << line;
+    }
+    StepReader prose = steps();
+    prose.feed("The number of samples that were left out of the training data since they were empty: 5\nval=1\n");
+    EXPECT_EQ(prose.warning(), "");
+}
+
+TEST(Steps, SettingsPrintedAtTheBeginAreNoMetrics) {
+    StepReader reader = steps();
+    reader.feed("lr = 0.1\nbatch size: 32, hidden units: 8\nval=1 lr=0.1\n");
+    reader.finish();
+    EXPECT_THAT(reader.take()->metrics, ElementsAre(Pair("lr", 0.1), Pair("val", 1)));
+    StepReader wanted = reader_for({.objective = "lr"});
+    wanted.feed("lr = 0.1\n");
+    wanted.finish();
+    EXPECT_TRUE(wanted.take()) << "it is the objective";
+    StepReader scheduled = steps();
+    scheduled.feed("epoch 1\nlr = 0.1\nval=1\n");
+    scheduled.finish();
+    EXPECT_THAT(scheduled.take()->metrics, ElementsAre(Pair("epoch", 1), Pair("lr", 0.1), Pair("val", 1)));
+}
+
 TEST(Objective, MayHaveTheNamesThatLibrariesPrint) {
     for (const char* name : {"Acc@1", "mAP@0.5:0.95", "metrics/mAP50-95(B)", "R^2", "损失", "Точность", "val_loss"})
         EXPECT_TRUE(is_metric_name(name)) << name;
