@@ -378,6 +378,8 @@ class Adapter {
         done_ = true;
         exit_ = interrupted_;
         if (interrupted_ != 0 || finished_) return;
+        const string refusal = step_ > 0 ? metrics_.refusal() : "";
+        if (outcome_ == Outcome::complete && !refusal.empty()) return finish(Outcome::failed, printable(refusal));
         if (outcome_) return finish(*outcome_, had_more_ ? script::more_reports_message(*run_, task_.reports) : "");
         const auto [ending, rank] = script::ending_of_ranks(
             command_.rank_ends(),
@@ -389,6 +391,7 @@ class Adapter {
             return;
         }
         if (ending.outcome == Outcome::complete && step_ == 0) return conclude_without_objective(ending.message);
+        if (ending.outcome == Outcome::complete && !refusal.empty()) return finish(Outcome::failed, printable(refusal));
         finish(ending.outcome, ending.message);
     }
 

@@ -21,7 +21,8 @@ void TrialMetrics::begin(const Task& task, const to_worker::Run& run, const std:
             reader_.emplace(*std::move(reader), StepNeeds{.objective = run.objective.metric,
                                                           .others = task.needed,
                                                           .reports = task.reports,
-                                                          .epochs = epochs_of(run)});
+                                                          .epochs = epochs_of(run),
+                                                          .by_patterns = !task.patterns.empty()});
     if (path.empty()) return;
     std::error_code ignored;
     if (path.starts_with(run.folder))

@@ -46,6 +46,8 @@ class TrialMetrics {
 
     /// Returns a warning of what could not be read, with the file's path. Each is given once, but for that of the file.
     std::string warning();
+    /// Returns the reason for which the values of a trial that ended well are not its objective; see StepReader.
+    [[nodiscard]] std::string refusal() const { return reader_ ? reader_->refusal() : ""; }
     /// Returns what was read in place of the objective.
     ReadInstead read_instead();
 

@@ -633,6 +633,15 @@ class Unchanged(Script):
         budgets = {study["study"]: study["budget"]["epochs"] for study in json.loads(self.hpo("ls", "--json"))["studies"]}
         self.assertEqual(budgets, {"script": 5, "open": None})
 
+    def test_a_trial_whose_last_value_is_of_one_of_several_folds_fails_with_the_cure(self):
+        text = "for fold in range(3): print(f'fold {fold}: val_loss = {fold / 4}')"
+        trials = self.run_unchanged(text + "\nprint('mean val_loss = 0.25')", "{lr}", status=1, trials=20)
+        self.assertEqual({t["state"] for t in trials if t["steps"]}, {"failed"})
+        self.assert_mentions(self.messages, "fold", "objective.metric", "mean")
+        study = self.study(script_study([PYTHON, self.folder / "train.py", "{lr}"], name="mean", trials=2).replace("val_loss,", "mean_val_loss,"))
+        self.hpo("run", study)
+        self.assertEqual([(t["state"], t["values"]["mean_val_loss"]) for t in self.trials("mean")], [("complete", 0.25)] * 2)
+
     def test_a_bar_that_may_count_epochs_is_told_where_no_budget_states_their_number(self):
         text = "print(*[' %d/3 [val_loss=%g]' % (i, 1 - i / 10) for i in range(1, 4)], sep='\\r')"
         study = self.study(script_study([PYTHON, "-c", text, "{lr}"], name="bar", trials=1).replace(", epochs: 5", ""))

@@ -281,6 +281,7 @@ void Reports::note_several(const Report& report, bool again) {
     if (again) warn_of_epoch(line_, report.line);
     const auto rises = [](const auto& now, const auto& before) { return now && before && *now > *before; };
     const bool goes_on = rises(epoch_, counted_in_) || rises(report.reached, reached_) || rises(report.round, round_);
+    note_repetitions(report, goes_on);
     for (const auto& [key, text] : report.subject) {
         const auto [first, is_new] = subjects_.try_emplace(key, text, report.line);
         const bool differs = !is_new && first->second.first != text;
@@ -290,6 +291,29 @@ void Reports::note_several(const Report& report, bool again) {
              (is_repetition(key) ? "print their mean at the end and set objective.metric to its name, as in mean_acc"
                                  : "train one in a trial, or print the result that counts last and set "
                                    "objective.metric to its name"));
+    }
+}
+
+/// Notes that a report is of one of several folds: its line names the fold, or is one of as many as the fold before
+/// has. A further line below the heading of the last fold may be of all.
+void Reports::note_repetitions(const Report& report, bool goes_on) {
+    refusal_.clear();
+    for (const auto& [key, text] : report.subject) {
+        if (!is_part_of_result(key)) continue;
+        Repeated& repeated = repeated_[key];
+        if (repeated.count == 0) repeated.text = text, repeated.line = report.line;
+        if (repeated.text != text) {
+            repeated.several = repeated.several || !goes_on;
+            repeated.count_before = std::exchange(repeated.count, 0);
+            repeated.text = text;
+        }
+        ++repeated.count;
+        const bool of_part =
+            report.named.contains(key) || (repeated.count <= repeated.count_before && report.form == form_);
+        if (repeated.several && of_part)
+            refusal_ = "the last value of the objective is that of one " + key + ", and its lines are " +
+                       difference_of(key, {}, {}) + ": '" + repeated.line + "', '" + report.line +
+                       "'; print their mean at the end and set objective.metric to its name, as in mean_acc";
     }
 }
 

@@ -31,6 +31,7 @@ struct Report {
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
     bool unfinished = false;  ///< true if the line tells how far an epoch is: "batch 3", "iter 4/40"
     Subject subject{};        ///< that the value is of
+    Subject named{};          ///< the repetitions that the line itself names
 };
 
 /// Returns the words before `name` in a line, in lower case, without those that hold digits, levels of logs, months and
@@ -63,7 +64,19 @@ class Reports {
     /// Returns a warning about lines of several kinds. Later calls return an empty text.
     std::string warning() { return std::exchange(warning_, {}); }
 
+    /// Returns the reason for which the last report is no result of the whole, with the cure: it is of one of several
+    /// folds, and no report of all has followed. Returns an empty text if there is none.
+    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
    private:
+    /// The reports of the folds of an output, or of its seeds.
+    struct Repeated {
+        std::string text, line;         ///< the number of the last one, and the first line of all
+        std::int64_t count = 0;         ///< reports of the last one
+        std::int64_t count_before = 0;  ///< of the one before it
+        bool several = false;
+    };
+
     /// A report's place among the epochs.
     struct Place {
         bool new_epoch = false;     ///< true if it is not of the epoch before
@@ -94,6 +107,7 @@ class Reports {
     Verdict count(const Report& report, Verdict verdict, bool again = false);
     void remember(const Report& report, bool again = false);
     void note_several(const Report& report, bool again);
+    void note_repetitions(const Report& report, bool goes_on);
     void warn(std::string text);
     void warn_of_epoch(const std::string& line, const std::string& other);
     void warn(const Report& report, const std::string& fate);
@@ -113,7 +127,9 @@ class Reports {
     std::string line_of_last_;
     std::optional<double> reached_, round_;                                ///< of the last report that counted
     std::map<std::string, std::pair<std::string, std::string>> subjects_;  ///< the first of each key, and its line
-    std::set<double> values_;                                              ///< that have counted, at most most_values
+    std::map<std::string, Repeated> repeated_;                             ///< of each key, such as fold
+    std::string refusal_;
+    std::set<double> values_;  ///< that have counted, at most most_values
     std::map<std::pair<double, double>, std::string>
         reported_;  ///< epochs that lines name, with their values: the lines
     std::string warning_;

@@ -131,9 +131,9 @@ void StepReader::leave_out_settings(string_view text, Reading& reading) {
         reading.metrics.clear();
         reading.epoch.reset();  // the number of epochs
     }
-    const bool begins = given_ + reported_ == 0 && !epoch_ && std::none_of(open_.begin(), open_.end(), [](const auto& one) {
-                            return contains_metric_word(one.first);
-                        });
+    const bool begins =
+        given_ + reported_ == 0 && !epoch_ &&
+        std::none_of(open_.begin(), open_.end(), [](const auto& one) { return contains_metric_word(one.first); });
     if (begins && has_settings_alone(reading) && std::none_of(reading.metrics.begin(), reading.metrics.end(), fits))
         reading.metrics.clear();
     std::erase_if(reading.metrics, [](const NamedNumber& one) { return one.bare.starts_with("HPO_"); });
@@ -163,7 +163,8 @@ void StepReader::take_reading(const Reading& reading) {
                         .running = reading.running,
                         .progress = reading.progress,
                         .unfinished = tells_progress(reading),
-                        .subject = subjects_.of(reading, objective->bare)});
+                        .subject = subjects_.of(reading, objective->bare),
+                        .named = repetitions_in(reading.text)});
     if (!is_report(*objective)) return take_values(reading, values);
     if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
     if (verdict == Verdict::counts) waiting_.reset();
@@ -287,6 +288,11 @@ string StepReader::warning() {
     if (string text = wanted_.warning(); !text.empty()) return text;
     if (string text = reports_.warning(); !text.empty()) return text;
     return not_kept();
+}
+
+string StepReader::refusal() const {
+    if (needs_.by_patterns || needs_.reports > 1) return {};
+    return wanted_.refusal().empty() ? reports_.refusal() : wanted_.refusal();
 }
 
 /// Counts how often the objective changes in a line that is drawn again.

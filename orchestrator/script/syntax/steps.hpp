@@ -25,6 +25,7 @@ struct StepNeeds {
     std::vector<std::string> others{};  ///< metrics of further objectives and of constraints
     std::int64_t reports = 1;           ///< of the objective, that make one step
     std::int64_t epochs = 0;            ///< steps of the trial; 0 if unknown
+    bool by_patterns = false;           ///< patterns of the study choose the lines that count
 };
 
 struct Step {
@@ -67,6 +68,10 @@ class StepReader {
     /// Returns the line that most resembles a report of the objective, as long as the objective has not been read. May
     /// be empty.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }
+    /// Returns the reason for which the values so far are not the objective of the trial, with the cure: the last one
+    /// is of one of several folds, or the objective's very name was printed later than one that was used in its place.
+    /// Returns an empty text if there is none, and where patterns choose the lines.
+    [[nodiscard]] std::string refusal() const;
     /// Returns a warning of LineReader or WantedMetrics, or about printed metrics that are not kept. Each is given
     /// once.
     [[nodiscard]] std::string warning();

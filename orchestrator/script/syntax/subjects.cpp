@@ -454,6 +454,17 @@ bool is_repetition(const string& key) {
                        [&](const auto& one) { return key == one.one && one.averaged; });
 }
 
+bool is_part_of_result(const string& key) {
+    constexpr string_view parts_of_result[] = {"fold", "seed", "run", "repeat"};
+    return contains(parts_of_result, key);
+}
+
+Subject repetitions_in(string_view line) {
+    Subject found;
+    note_repetitions(lower_case(line), found);
+    return found;
+}
+
 bool tells_trainings_apart(const string& key) { return key == training_key || is_repetition(key); }
 
 }  // namespace hpo::script

@@ -59,6 +59,11 @@ bool has_settings_alone(const Reading& reading);
 std::string difference_of(const std::string& key, const std::string& first, const std::string& other);
 /// Returns true if the subject is one of several that are averaged, such as a fold.
 bool is_repetition(const std::string& key);
+/// Returns true if the subject is a fold, a seed or the like, of which a training has one and no result is the last
+/// one.
+bool is_part_of_result(const std::string& key);
+/// Returns the repetitions that the line itself names: fold is "1" in "fold 1: acc = 0.9".
+Subject repetitions_in(std::string_view line);
 /// Returns true if results whose subjects differ at `key` are never of one training, not even while its epochs go on.
 bool tells_trainings_apart(const std::string& key);
 

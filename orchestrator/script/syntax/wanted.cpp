@@ -62,6 +62,13 @@ bool is_evaluated(Phase phase) {
     return phase == Phase::validation || phase == Phase::evaluation || phase == Phase::test;
 }
 
+/// Returns the setting that reads the metric of this name alone.
+string reads_with_pattern(const string& name) {
+    const bool word = std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); });
+    if (!word) return "worker.metrics.stdout takes a pattern for " + name;
+    return "worker: {metrics: {stdout: [\"" + name + "[:= ]+(?<" + name + ">{number})\"]}} reads " + name;
+}
+
 }  // namespace
 
 WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
@@ -103,6 +110,10 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
                 const bool respelled = rank <= static_cast<int>(Fit::spelling);  // "F1-score" and "F1 score"
                 if ((wanted.source->rank > 0 && doubtful) || respelled)
                     warn(wanted, wanted.source->printed, metric.name, replaces);
+                if (rank == static_cast<int>(Fit::exact) && !replaces && refusal_.empty())
+                    refusal_ = "the values are those of " + wanted.source->printed + ", which came first, and '" +
+                               wanted.name + "' itself was printed later; " + reads_with_pattern(wanted.name) +
+                               ", or set objective.metric to " + wanted.source->printed;
                 if (!replaces) continue;
             } else if (!is_source && best != reading.metrics.size() && best_rank >= labelled_rank) {
                 warn(wanted, reading.metrics[best].name, metric.name, rank < best_rank);
@@ -185,12 +196,8 @@ void WantedMetrics::warn(std::string text) {
 void WantedMetrics::warn(const Wanted& wanted, const std::string& first, const std::string& other, bool used) {
     const std::string& taken = used ? other : first;
     const std::string& left = used ? first : other;
-    // Steps have been reported under the first name when the study's own appears.
-    const bool word = std::all_of(left.begin(), left.end(), [](char c) { return script::is_letter(c) || is_digit(c); });
-    const std::string pattern = "[\"" + left + "[:= ]+(?<" + left + ">{number})\"]";
     const std::string advice = left != wanted.name ? "; set objective.metric to the name that you mean"
-                               : word ? ", as it came first; worker: {metrics: {stdout: " + pattern + "}} reads " + left
-                                      : ", as it came first; worker.metrics.stdout takes a pattern for " + left;
+                                                   : ", as it came first; " + reads_with_pattern(left);
     warn("'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " + taken +
          " is used" + advice);
 }

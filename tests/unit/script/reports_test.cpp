@@ -15,11 +15,13 @@ namespace {
 struct Found {
     std::vector<double> values;
     std::string warning;
+    std::string refusal{};
 };
 
 Found read_output(const std::string& objective, const std::string& output,
                   const std::vector<std::string>& patterns = {}, bool killed = false, std::int64_t trial_epochs = 0) {
-    StepReader reader(*make_output_reader(patterns, trial_epochs), {.objective = objective, .epochs = trial_epochs});
+    StepReader reader(*make_output_reader(patterns, trial_epochs),
+                      {.objective = objective, .epochs = trial_epochs, .by_patterns = !patterns.empty()});
     for (std::size_t begin = 0; begin < output.size();) {
         const auto end = std::min(output.find('\n', begin), output.size() - 1) + 1;
         reader.feed(output.substr(begin, end - begin), 0, static_cast<double>(begin));
@@ -30,6 +32,7 @@ Found read_output(const std::string& objective, const std::string& output,
     Found found;
     while (const auto step = reader.take()) found.values.push_back(step->metrics.at(objective));
     for (std::string text; !(text = reader.warning()).empty();) found.warning += text;
+    found.refusal = reader.refusal();
     return found;
 }
 
@@ -499,6 +502,31 @@ TEST(Reports, AListOfRecordsInALineIsNoReport) {
     EXPECT_THAT(of_phases.values, ::testing::ElementsAre(0.7));
     EXPECT_THAT(read_output("loss", "{'loss': 0.5} {'loss': 0.7}\n").warning, ::testing::HasSubstr("several times"));
     EXPECT_EQ(read_output("loss", "{'loss': 0.5} {'loss': 0.5}\n").warning, "");
+}
+
+TEST(Reports, ThatEndWithOneOfSeveralFoldsAreRefused) {
+    for (const std::string fold :
+         {"fold # acc $\n", "Fold #/3: acc = $\n", "===== Fold # =====\nacc: $\n", "seed=# acc=$\n",
+          "Run #:\nepoch 1 acc 0.5\nepoch 2 acc $\n", "{\"fold\": #, \"acc\": $}\n"}) {
+        const Found found = read_output("acc", epochs(fold));
+        EXPECT_THAT(found.refusal, ::testing::HasSubstr("objective.metric")) << fold;
+        EXPECT_THAT(read_output("acc", epochs(fold), {"acc\\D+(?<acc>{number})"}).refusal, ::testing::IsEmpty())
+            << fold;
+        EXPECT_EQ(read_output("mean_acc", epochs(fold, {}, "mean acc 0.8\n")).refusal, "") << fold;
+    }
+    for (const std::string whole : {"fold # acc $\n", "===== Fold # =====\nacc: $\n"})
+        EXPECT_EQ(read_output("acc", epochs(whole, {}, "acc: 0.85\n")).refusal, "") << whole;
+    for (const std::string one : {"fold 2 epoch # acc $\n", "epoch # seed # acc $\n", "task # acc $\n", "k=# acc $\n"})
+        EXPECT_EQ(read_output("acc", epochs(one)).refusal, "") << one;
+}
+
+TEST(Reports, UnderTheVeryNameAfterAnotherHasBeenUsedAreRefused) {
+    const std::string rounds = "Train round 1: {'acc': 0.5}\nTrain round 2: {'acc': 0.7}\n";
+    const Found found = read_output("acc", rounds + "Final Eval: {'acc': 0.6}\nacc: 0.6\n");
+    EXPECT_THAT(found.refusal, ::testing::HasSubstr("[\"acc[:= ]+(?<acc>{number})\"]")) << found.refusal;
+    EXPECT_THAT(found.refusal, ::testing::HasSubstr("Train_acc"));
+    EXPECT_EQ(read_output("acc", rounds).refusal, "");
+    EXPECT_EQ(read_output("acc", "acc: 0.6\n" + rounds).refusal, "");
 }
 
 TEST(FormOf, IsThatOfItsPrintStatement) {
