@@ -61,6 +61,13 @@ bool has_fine_clock(string_view line) {
     return std::search(line.begin(), line.end(), shape.begin(), shape.end(), fits) != line.end();
 }
 
+/// Returns the cure of several results whose subjects differ at `key`.
+const char* cure_of(const string& key) {
+    return is_repetition(key)
+               ? "print their mean at the end and set objective.metric to its name, as in mean_acc"
+               : "train one in a trial, or print the result that counts last and set objective.metric to its name";
+}
+
 }  // namespace
 
 string form_of(string_view line, string_view name) {
@@ -287,10 +294,7 @@ void Reports::note_several(const Report& report, bool again) {
         const bool differs = !is_new && first->second.first != text;
         if (!differs || (goes_on && !tells_trainings_apart(key))) continue;
         warn("its lines with the objective are " + difference_of(key, first->second.first, text) +
-             ", and each is a step: '" + first->second.second + "', '" + report.line + "'; " +
-             (is_repetition(key) ? "print their mean at the end and set objective.metric to its name, as in mean_acc"
-                                 : "train one in a trial, or print the result that counts last and set "
-                                   "objective.metric to its name"));
+             ", and each is a step: '" + first->second.second + "', '" + report.line + "'; " + cure_of(key));
     }
 }
 
@@ -301,19 +305,19 @@ void Reports::note_repetitions(const Report& report, bool goes_on) {
     for (const auto& [key, text] : report.subject) {
         if (!is_part_of_result(key)) continue;
         Repeated& repeated = repeated_[key];
-        if (repeated.count == 0) repeated.text = text, repeated.line = report.line;
+        if (repeated.count == 0) repeated.text = repeated.first = text, repeated.line = report.line;
         if (repeated.text != text) {
             repeated.several = repeated.several || !goes_on;
             repeated.count_before = std::exchange(repeated.count, 0);
             repeated.text = text;
         }
         ++repeated.count;
-        const bool of_part =
-            report.named.contains(key) || (repeated.count <= repeated.count_before && report.form == form_);
+        const bool of_part = report.named.contains(key) || !is_repetition(key) ||
+                             (repeated.count <= repeated.count_before && report.form == form_);
         if (repeated.several && of_part)
             refusal_ = "the last value of the objective is that of one " + key + ", and its lines are " +
-                       difference_of(key, {}, {}) + ": '" + repeated.line + "', '" + report.line +
-                       "'; print their mean at the end and set objective.metric to its name, as in mean_acc";
+                       difference_of(key, repeated.first, text) + ": '" + repeated.line + "', '" + report.line + "'; " +
+                       cure_of(key);
     }
 }
 

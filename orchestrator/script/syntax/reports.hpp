@@ -71,7 +71,8 @@ class Reports {
    private:
     /// The reports of the folds of an output, or of its seeds.
     struct Repeated {
-        std::string text, line;         ///< the number of the last one, and the first line of all
+        std::string first, text;        ///< the numbers of the first one and the last one
+        std::string line;               ///< the first line of all
         std::int64_t count = 0;         ///< reports of the last one
         std::int64_t count_before = 0;  ///< of the one before it
         bool several = false;

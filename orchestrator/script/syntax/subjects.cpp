@@ -455,7 +455,7 @@ bool is_repetition(const string& key) {
 }
 
 bool is_part_of_result(const string& key) {
-    constexpr string_view parts_of_result[] = {"fold", "seed", "run", "repeat"};
+    constexpr string_view parts_of_result[] = {"fold", "seed", "run", "repeat", row_key};
     return contains(parts_of_result, key);
 }
 

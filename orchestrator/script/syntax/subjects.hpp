@@ -59,8 +59,7 @@ bool has_settings_alone(const Reading& reading);
 std::string difference_of(const std::string& key, const std::string& first, const std::string& other);
 /// Returns true if the subject is one of several that are averaged, such as a fold.
 bool is_repetition(const std::string& key);
-/// Returns true if the subject is a fold, a seed or the like, of which a training has one and no result is the last
-/// one.
+/// Returns true for a fold, a seed and the like, and for a row of a table: the last of several is no result of all.
 bool is_part_of_result(const std::string& key);
 /// Returns the repetitions that the line itself names: fold is "1" in "fold 1: acc = 0.9".
 Subject repetitions_in(std::string_view line);

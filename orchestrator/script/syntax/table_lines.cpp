@@ -102,6 +102,7 @@ string_view without_mark(string_view line) {
         if (const auto at = line.find(arrow);
             at != string_view::npos && at > 0 && (line[at + 1] != '<' || line.substr(at + 2).starts_with('-')))
             return line.substr(0, at);
+    if (line.ends_with(" \\")) line.remove_suffix(2);  // further columns of a data frame follow
     return line;
 }
 

@@ -142,7 +142,8 @@ bool Tables::read(string_view line, Reading& reading) {
     // Rows with a cell for each column first: a header may be split at one blank or at several.
     if (reads(reads_label) || reads(reads_nameless) ||
         reads([&](Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
-        reads([&](Columns& table) { return read_row(table, placed(table, cells, line), reading); })) {
+        reads([&](Columns& table) { return read_row(table, placed(table, cells, line), reading); }) ||
+        reads([&](Columns& table) { return read_indexed(table, cells, line, reading); })) {
         groups_.clear();
         return true;
     }
@@ -233,7 +234,8 @@ std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
         const bool unnamed =
             in_bars && (cell.empty() || (is_digit(cell.front()) && has_letter(cell) && !number_in(cell)));  // "1.96*SE"
         const bool in_brackets = !names.empty() && cell.starts_with('(') && cell.ends_with(')');  // "(%Epoch)"
-        const bool blank = (cell.empty() && names.empty()) || cell == "#" || unnamed || in_brackets;
+        const bool left_out = !in_bars && cell == "...";  // columns of a wide data frame
+        const bool blank = (cell.empty() && names.empty()) || cell == "#" || unnamed || in_brackets || left_out;
         if (!blank && !is_header_cell(cell)) return {};
         names.push_back(blank ? string() : name_in(cell));
         statistics += is_statistic(names.back()) ? 1 : 0;
@@ -278,6 +280,30 @@ Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_
     if (row.empty()) row = below(columns.begins, begin_of);
     if (!row.empty() && in_front && is_row_label(cells.front())) row.insert(row.begin(), cells.front());
     return row;
+}
+
+/// Reads a row with its number in front and texts among its cells, as pandas and R print data frames: "1:  1  iris
+/// classif.rpart  0.05" below "nr task_id learner_id classif.ce". Each cell begins or ends where its name does.
+bool Tables::read_indexed(const Columns& columns, const Cells& cells, string_view line, Reading& reading) {
+    const std::size_t count = columns.names.size();
+    if (cells.size() != count + 1 || columns.ends.size() != count || heads_classes(columns)) return false;
+    const auto begin_of = [&](string_view cell) { return static_cast<std::size_t>(cell.data() - line.data()); };
+    string_view index = cells.front();
+    if (index.ends_with(':')) index.remove_suffix(1);
+    if (index.empty() || !std::all_of(index.begin(), index.end(), is_digit) ||
+        begin_of(index) + index.size() > columns.begins.front())
+        return false;
+    string texts;
+    for (std::size_t i = 0; i < count; ++i) {
+        const string_view cell = cells[i + 1];
+        if (begin_of(cell) != columns.begins[i] && begin_of(cell) + cell.size() != columns.ends[i]) return false;
+        if (!number_in(cell) && has_letter(cell)) texts += string(cell) + ' ';
+    }
+    if (texts.empty()) return false;
+    reading.row = texts;
+    for (std::size_t i = 0; i < count; ++i)
+        if (const auto number = number_in(cells[i + 1])) reading.add(columns.names[i], *number);
+    return true;
 }
 
 /// Returns true for a row with a label left of all names and as many cells as names, of which one has none. "Weighted

@@ -37,6 +37,7 @@ class Tables {
     static bool heads_settings(const Columns& columns);
     static bool read_row(Columns& columns, const Cells& all_cells, Reading& reading);
     static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
+    static bool read_indexed(const Columns& columns, const Cells& cells, std::string_view line, Reading& reading);
     static bool lacks_a_cell(const Columns& columns, const Cells& cells, std::string_view line);
     static bool lacks_a_name(const Columns& columns, const Cells& cells, std::string_view line);
     [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;

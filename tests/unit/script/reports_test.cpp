@@ -520,6 +520,14 @@ TEST(Reports, ThatEndWithOneOfSeveralFoldsAreRefused) {
         EXPECT_EQ(read_output("acc", epochs(one)).refusal, "") << one;
 }
 
+TEST(Reports, ThatEndWithOneOfSeveralRowsOfModelsAreRefused) {
+    const std::string table = "     model  score\n1:    tree    0.5\n2:  forest    0.7\n";
+    EXPECT_THAT(read_output("score", table).refusal, ::testing::HasSubstr("'tree ' and 'forest '"));
+    EXPECT_EQ(read_output("score", table + "score: 0.7\n").refusal, read_output("score", table).refusal) << "again";
+    EXPECT_EQ(read_output("score", table + "\nscore: 0.6\n").refusal, "");
+    EXPECT_EQ(read_output("loss", "epoch,model,loss\n1,a,0.5\n2,b,0.25\n").refusal, "");
+}
+
 TEST(Reports, UnderTheVeryNameAfterAnotherHasBeenUsedAreRefused) {
     const std::string rounds = "Train round 1: {'acc': 0.5}\nTrain round 2: {'acc': 0.7}\n";
     const Found found = read_output("acc", rounds + "Final Eval: {'acc': 0.6}\nacc: 0.6\n");

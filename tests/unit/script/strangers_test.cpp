@@ -311,6 +311,29 @@ TEST(Strangers, RowsHaveLabelsLeftOfAllNamesAndTheirMeansAreTheMetrics) {
     });
 }
 
+TEST(Strangers, RowsOfDataFramesHaveTextsAmongTheirNumbers) {
+    const std::string mlr3 =
+        "   nr task_id     learner_id resampling_id iters classif.ce\n"
+        "1:  1  mtcars  classif.rpart            cv     5    0.03125\n";
+    const std::string leaderboard =
+        "                 model  score_val eval_metric  ...  fit_time  can_infer\n"
+        "0  WeightedEnsemble_L2      0.875    accuracy  ...      1.25       True\n";
+    expect_read({
+        {"mlr3", "classif.ce", mlr3, {0.03125}},
+        {"mlr3, several learners",
+         "classif.ce",
+         mlr3 + "2:  2  mtcars classif.ranger            cv     5    0.09375\n",
+         {0.03125, 0.09375},
+         "classif.ranger"},
+        {"a data frame of pandas", "score_val", leaderboard, {0.875}},
+        {"a data frame in parts",
+         "val_acc",
+         "  model  score \\\n0   Net    0.5\n\n  val_acc   kind\n0    0.75   tree\n",
+         {0.75}},
+        {"texts that are not below the names", "acc", "epoch loss acc\n1 loss is 0.5\n", {}},
+    });
+}
+
 TEST(Strangers, NamesInBracketsBehindOthersAreTheMetricsInShort) {
     const std::string flair =
         "EPOCH 1 done: loss 2.5\nDEV : loss 1.5 - f1-score (micro avg)  0.75\nTEST : loss 1.5 - f1-score (micro avg)  "
