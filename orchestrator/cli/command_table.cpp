@@ -116,6 +116,10 @@ constexpr std::array table{
             "hpo convert sweep.yaml -o study.yaml           reports what cannot be converted, with its line\n"
             "hpo convert search_space.json --from nni",
             commands::convert},
+    Command{"import", "Store the trials of a study of Optuna, to look at and to learn from",
+            "hpo import optuna.db                           the only study of an SQLite database\n"
+            "hpo import optuna.db --study first --name old  then warm_start: [old] in a study file",
+            commands::import_trials},
     Command{"export", "Write a study for another program",
             "hpo export phase1 --to optuna phase1.db        for optuna.load_study, also while it runs\n"
             "hpo export phase1 --to csv -                   one row per trial; jsonl: whole trials with their steps\n"

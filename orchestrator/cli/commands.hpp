@@ -57,6 +57,7 @@ CommandAction completion(CLI::App& app);
 CommandAction help(CLI::App& app);
 CommandAction export_study(CLI::App& app);
 CommandAction convert(CLI::App& app);
+CommandAction import_trials(CLI::App& app);
 
 }  // namespace commands
 

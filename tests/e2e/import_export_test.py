@@ -221,6 +221,56 @@ class Optuna(Exchange):
         study.tell(trial, 0.25)
 
 
+class Import(Exchange):
+    def test_a_study_of_optuna_is_the_same_in_hpo_and_its_database_unchanged(self):
+        file = self.folder / "optuna.db"
+        study = optuna.create_study(study_name="my study", storage=f"sqlite:///{file}", direction="maximize", sampler=optuna.samplers.RandomSampler(seed=1))
+
+        def train(trial):
+            rate = trial.suggest_float("rate", 0.01, 1, log=True)
+            trial.suggest_int("width", 16, 64, step=16)
+            if trial.suggest_categorical("kind", ["a", None, True]) == "a":
+                trial.suggest_float("share", 0, 0.5, step=0.1)
+            trial.set_user_attr("host", "here")
+            for step in range(3):
+                trial.report(rate * (step + 1), step)
+                if trial.number % 7 == 6 and step == 1:
+                    raise optuna.TrialPruned()
+            if trial.number % 5 == 4:
+                raise ValueError("no data")
+            return rate * 3
+
+        study.optimize(train, n_trials=20, catch=(ValueError,))
+        study.enqueue_trial({"rate": 0.1})
+        before = file.read_bytes()
+        told = self.hpo("import", file)
+        for parts in (("20 ", "'my study'", "my-study"), ("share", "kind = a"), ("1 trial ", "left out"), ("20 ", "user attributes"), ("warm_start: [my-study]",)):
+            self.assert_mentions(told, *parts)
+        self.assertEqual(file.read_bytes(), before)
+        trials = self.trials("my-study")
+        self.assertEqual(len(trials), 20)
+        for one, other in zip(study.trials, trials):
+            self.assertEqual(other["params"], one.params, other)
+            self.assertEqual(other["state"], {TrialState.COMPLETE: "complete", TrialState.PRUNED: "stopped", TrialState.FAIL: "failed"}[one.state])
+            whole = json.loads(self.hpo("show", f"my-study/{other['trial']}", "--json"))
+            self.assertEqual([(r["step"] - 1, r["metrics"]["value"]) for r in whole["curve"]], list(one.intermediate_values.items()))
+            if one.value is not None:
+                self.assertEqual(other["value"], one.value)
+        self.hpo("import", file, status=1)
+        self.assertIn("--name", self.error)
+        self.hpo("import", file, "--name", "again")
+        self.hpo("import", file, "--study", "yours", status=1)
+        self.assertIn("my study", self.error)
+
+        # Others learn from it, and it goes on.
+        (self.folder / "t.py").touch()
+        learning = self.study("study: next\nobjective: {metric: loss, direction: minimize}\nspace:\n  rate: {type: float, low: 0.01, high: 1, log: true}\n"
+                                "  width: {type: int, low: 16, high: 64, step: 16}\nworker: {command: [python3, t.py, '{rate}', '{width}']}\nwarm_start: [my-study]\n")
+        self.assert_mentions(self.hpo("check", learning), "my-study", "20 trials", "rate, width")
+        asked = subprocess.run([HPO, "ask-tell", "my-study", "--set", "budget.trials=21"], input='{"ask": 1}\n', capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(json.loads(asked.stdout)["trials"][0]["trial"], 21, asked.stderr)
+
+
 class Tables(Exchange):
     def test_csv_equals_the_output_of_ls_cell_by_cell(self):
         listed = self.run_mixed()

@@ -108,7 +108,7 @@ TEST(Completion, SetOffersKeysThenTheirWords) {
     EXPECT_THAT(complete({"run", "x.yaml", "--set", "space."}), IsEmpty());
 }
 
-TEST(Completion, HelpOffersCommands) { EXPECT_THAT(complete({"help", "im"}), ElementsAre("importance")); }
+TEST(Completion, HelpOffersCommands) { EXPECT_THAT(complete({"help", "importa"}), ElementsAre("importance")); }
 
 TEST(Completion, EachCommandSurvivesEveryPosition) {
     for (const Command& command : command_table()) {
