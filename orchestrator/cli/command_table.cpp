@@ -117,7 +117,7 @@ constexpr std::array table{
             "hpo convert search_space.json --from nni",
             commands::convert},
     Command{"import", "Store the trials of a study of Optuna, to look at and to learn from",
-            "hpo import optuna.db                           the only study of an SQLite database\n"
+            "hpo import optuna.db                           the only study of a database or a journal\n"
             "hpo import optuna.db --study first --name old  then warm_start: [old] in a study file",
             commands::import_trials},
     Command{"export", "Write a study for another program",

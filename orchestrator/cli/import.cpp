@@ -29,7 +29,7 @@ std::string name_of_imported(std::string name) {
 }
 
 int import_study(const ImportArguments& arguments) {
-    const importing::OptunaStudy optuna = or_fail(importing::read_optuna_database(arguments.file, arguments.study));
+    const importing::OptunaStudy optuna = or_fail(importing::read_optuna(arguments.file, arguments.study));
     const std::string name = arguments.name.empty() ? name_of_imported(optuna.name) : arguments.name;
     if (!is_study_name(name))
         throw Fatal(
@@ -50,7 +50,7 @@ int import_study(const ImportArguments& arguments) {
 
 CommandAction import_trials(CLI::App& app) {
     const auto arguments = std::make_shared<ImportArguments>();
-    app.add_option("file", arguments->file, "An SQLite database of Optuna, which is only read")->required();
+    app.add_option("file", arguments->file, "A database or a journal of Optuna, which is only read")->required();
     app.add_option("--study", arguments->study, "The study in it; default: the only one");
     app.add_option("--name", arguments->name, "The name of the study of hpo; default: that of Optuna");
     return [arguments] { return import_study(*arguments); };

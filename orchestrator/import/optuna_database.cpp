@@ -4,19 +4,15 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "hpo/nearest.hpp"
-#include "hpo/printable.hpp"
-#include "hpo/regular_file.hpp"
-#include "hpo/shell_word.hpp"
+#include "orchestrator/import/optuna_journal.hpp"
 #include "orchestrator/store/sqlite.hpp"
 
 namespace hpo::importing {
@@ -24,7 +20,6 @@ namespace hpo::importing {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using sqlite::Database;
 using sqlite::Statement;
 
@@ -32,16 +27,6 @@ using sqlite::Statement;
 struct Unreadable {
     Error error;
 };
-
-/// Returns the seconds since the epoch of "2026-11-29 19:00:20.234567", whose zone nothing tells, as if it were UTC.
-std::optional<double> seconds_of_datetime(std::string_view text) {
-    std::tm time{};
-    const std::string whole(text);
-    const char* rest = strptime(whole.c_str(), "%Y-%m-%d %H:%M:%S", &time);
-    if (rest == nullptr) return std::nullopt;
-    const double fraction = *rest == '.' ? std::strtod(rest, nullptr) : 0;
-    return static_cast<double>(timegm(&time)) + fraction;
-}
 
 /// Returns a stored number, whose kind is FINITE, INF_POS, INF_NEG or NAN.
 double stored_number(const Statement& row, int column, int kind) {
@@ -67,12 +52,7 @@ class Reader {
              });
         if (study.directions.empty()) throw Unreadable{{file_.string() + ": study '" + name + "' has no direction"}};
         each("SELECT value_json FROM study_system_attributes WHERE study_id = ?1 AND key = 'study:metric_names'", id,
-             [&](const Statement& row) {
-                 const json names = json::parse(row.text(0), nullptr, false);
-                 if (names.is_array() && names.size() == study.directions.size() &&
-                     std::ranges::all_of(names, [](const json& one) { return one.is_string(); }))
-                     study.metrics = names.get<std::vector<std::string>>();
-             });
+             [&](const Statement& row) { study.metrics = metric_names(row.text(0)); });
         read_trials(id, study);
         each("SELECT count(*) FROM study_user_attributes WHERE study_id = ?1", id,
              [&](const Statement& row) { study.user_attributes += row.integer(0); });
@@ -112,23 +92,15 @@ class Reader {
     /// Returns the id of the study, and its name.
     std::int64_t choose(const std::string& name, std::string& found) {
         std::vector<std::string> names;
-        std::int64_t chosen = 0;
+        std::vector<std::int64_t> ids;
         each("SELECT study_id, study_name FROM studies ORDER BY study_id", 0, [&](const Statement& row) {
+            ids.push_back(row.integer(0));
             names.emplace_back(row.text(1));
-            if (names.back() == name || name.empty()) chosen = row.integer(0), found = names.back();
         });
-        if (names.empty()) throw Unreadable{{file_.string() + ": has no study"}};
-        if (chosen != 0 && (!name.empty() || names.size() == 1)) return chosen;
-        constexpr std::size_t most = 20;
-        std::string listed;
-        for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
-            listed += (i == 0 ? "" : ", ") + printable(names[i]);
-        if (names.size() > most) listed += " and " + std::to_string(names.size() - most) + " more";
-        if (name.empty())
-            throw Unreadable{{file_.string() + ": has several studies, choose one by --study: " + listed}};
-        const std::string_view meant = nearest(name, {names.begin(), names.end()});
-        throw Unreadable{{file_.string() + ": has no study '" + printable(name) + "'" +
-                          (meant.empty() ? "" : "; did you mean '" + printable(meant) + "'?") + " It has " + listed}};
+        const auto chosen = choose_optuna_study(names, name, file_.string());
+        if (!chosen) throw Unreadable{chosen.error()};
+        found = names[*chosen];
+        return ids[*chosen];
     }
 
     void read_trials(std::int64_t id, OptunaStudy& study) {
@@ -167,16 +139,8 @@ class Reader {
                  kind("trial_intermediate_values", "intermediate_value_type") +
                  " FROM trial_intermediate_values WHERE trial_id" + of_study,
              id, [&](const Statement& row) { trial(row).steps[row.integer(1)] = stored_number(row, 2, 3); });
-        each(std::string("SELECT trial_id, key, value_json FROM trial_system_attributes WHERE key IN ('constraints', "
-                         "'fail_reason') AND trial_id") +
-                 of_study,
-             id, [&](const Statement& row) {
-                 const json value = json::parse(row.text(2), nullptr, false);
-                 if (value.is_string() && row.text(1) == "fail_reason") trial(row).failure = value.get<std::string>();
-                 if (!value.is_array() || row.text(1) != "constraints") return;
-                 for (const json& one : value)
-                     if (one.is_number()) trial(row).constraints.push_back(one.get<double>());
-             });
+        each(std::string("SELECT trial_id, key, value_json FROM trial_system_attributes WHERE trial_id") + of_study, id,
+             [&](const Statement& row) { take_system_attribute(trial(row), std::string(row.text(1)), row.text(2)); });
     }
 
     fs::path file_;
@@ -185,19 +149,29 @@ class Reader {
 
 }  // namespace
 
-Result<OptunaStudy> read_optuna_database(const fs::path& file, const std::string& name) {
+Result<OptunaStudy> read_optuna(const fs::path& file, const std::string& name) {
     constexpr int patience_ms = 5000;
     constexpr std::string_view magic("SQLite format 3\0", 16);
-    if (const auto regular = check_regular(file); !regular) return regular.error();
-    std::string first(magic.size(), '\0');
+    std::error_code ignored;
+    if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored))
+        return Error{file.string() + (fs::is_directory(file, ignored) ? ": is a folder" : ": is no regular file") +
+                     ": name the database or the journal in which Optuna has its studies"};
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
-    stream.read(first.data(), static_cast<std::streamsize>(first.size()));
-    if (first != magic)
-        return Error{file.string() +
-                     ": is no SQLite database: copy the study of another storage into one by "
-                     "optuna.copy_study(..., to_storage=\"sqlite:///optuna.db\")"};
+    std::string text(magic.size(), '\0');
+    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(stream.gcount()));
+    if (text.starts_with('{')) {
+        text.append(std::istreambuf_iterator<char>(stream), {});
+        return read_optuna_journal(text, file.string(), name);
+    }
+    if (text != magic)
+        return Error{
+            file.string() +
+            ": is neither an SQLite database nor a journal of Optuna: copy the study of another storage into a "
+            "database by optuna.copy_study(..., to_storage=\"sqlite:///optuna.db\")"};
+    stream.close();
     auto database = Database::open(file, sqlite::Mode::read_only, patience_ms);
     if (!database) return database.error();
     try {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "hpo/dimension_value.hpp"
+#include "hpo/nearest.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
 #include "hpo/wire.hpp"
@@ -17,6 +20,8 @@ namespace hpo::importing {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::string_view metric_characters = "._-/@%^+&():#";  // beside letters and digits
 
 bool is_complete(const OptunaTrial& trial) { return trial.state == "COMPLETE"; }
 
@@ -246,7 +251,7 @@ class Importer {
         const std::size_t count = optuna_.directions.size();
         for (std::size_t i = 0; i < count; ++i) {
             const std::string unnamed = count == 1 ? "value" : "values_" + std::to_string(i);
-            metrics_.push_back(i < optuna_.metrics.size() ? name_in_study(optuna_.metrics[i], "._-/@%^+&():#")
+            metrics_.push_back(i < optuna_.metrics.size() ? name_in_study(optuna_.metrics[i], metric_characters)
                                                           : unnamed);
         }
         objective.metric = metrics_.front();
@@ -254,23 +259,24 @@ class Importer {
         for (std::size_t i = 1; i < count; ++i) objective.further.push_back({metrics_[i], optuna_.directions[i]});
     }
 
-    /// Takes the constraints over where each complete trial has them.
+    /// Takes the constraints over that each complete trial has.
     void take_constraints(Objective& objective) {
-        std::size_t count = 0, with = 0, complete = 0;
+        std::map<std::string, std::size_t> with;  // complete trials, by the constraint's name
+        std::size_t complete = 0;
         for (const OptunaTrial* trial : trials_) {
-            complete += is_complete(*trial);
-            if (!is_complete(*trial) || trial->constraints.empty()) continue;
-            count = with++ == 0 ? trial->constraints.size() : std::min(count, trial->constraints.size());
+            if (!is_complete(*trial)) continue;
+            ++complete;
+            for (const auto& [name, value] : trial->constraints) ++with[name];
         }
-        if (with == 0) return;
-        if (with < complete)
-            return remark("constraints are left out: " + std::to_string(complete - with) + " of " +
-                          counted(static_cast<std::int64_t>(complete), "complete trial") + " have none");
-        for (std::size_t i = 0; i < count; ++i)
-            objective.constraints.push_back({.metric = constraint_name(i), .min = {}, .max = 0});
+        for (const auto& [name, trials] : with)
+            if (trials == complete) {
+                constraints_[name] = name_in_study("constraint_" + name, metric_characters);
+                objective.constraints.push_back({.metric = constraints_[name], .min = {}, .max = 0});
+            } else {
+                remark("constraint " + printable(name) + " is left out: " + std::to_string(complete - trials) + " of " +
+                       counted(static_cast<std::int64_t>(complete), "complete trial") + " do not have it");
+            }
     }
-
-    static std::string constraint_name(std::size_t index) { return "constraint_" + std::to_string(index); }
 
     /// Decides which step's value is that of a trial: the last one's, unless all have returned the best of their steps.
     void take_steps(Study& study) {
@@ -279,6 +285,7 @@ class Importer {
             for (const auto& [step, number] : trial->steps) steps_[step];
             if (trial->steps.empty() || !is_complete(*trial) || trial->values.empty()) continue;
             const double value = trial->values.front();
+            if (!std::isfinite(value)) continue;
             all_last = all_last && value == trial->steps.rbegin()->second;
             double best = trial->steps.begin()->second;
             for (const auto& [step, number] : trial->steps)
@@ -330,9 +337,9 @@ class Importer {
                 reports.back().metrics[metrics_[i]] = trial.values[i];
         }
         for (Report& report : reports)
-            for (std::size_t i = 0; i < std::min(trial.constraints.size(), result_.study.objective.constraints.size());
-                 ++i)
-                report.metrics[constraint_name(i)] = trial.constraints[i];
+            for (const auto& [name, value] : trial.constraints)
+                if (const auto kept = constraints_.find(name); kept != constraints_.end())
+                    report.metrics[kept->second] = value;
         return reports;
     }
 
@@ -384,11 +391,54 @@ class Importer {
     std::vector<Params> params_;              ///< by trial
     Space space_, first_;                     ///< of all trials together; as each parameter's first trial had it
     std::vector<std::string> metrics_;
-    std::map<std::int64_t, std::int64_t> steps_;  ///< numbers of the steps of all trials in hpo
+    std::map<std::string, std::string> constraints_;  ///< metrics of those that are kept, by name
+    std::map<std::int64_t, std::int64_t> steps_;      ///< numbers of the steps of all trials in hpo
     ImportedStudy result_;
 };
 
 }  // namespace
+
+void take_system_attribute(OptunaTrial& trial, const std::string& key, std::string_view value) {
+    constexpr std::string_view prefix = "constraints:";
+    const Json json = Json::parse(value, nullptr, false);
+    if (key == "fail_reason" && json.is_string()) trial.failure = json.get<std::string>();
+    if (key == "constraints" && json.is_array())  // before Optuna 5, without names
+        for (std::size_t i = 0; i < json.size(); ++i)
+            if (json[i].is_number()) trial.constraints[std::to_string(i)] = json[i].get<double>();
+    if (key.starts_with(prefix) && json.is_number()) trial.constraints[key.substr(prefix.size())] = json.get<double>();
+}
+
+std::vector<std::string> metric_names(std::string_view value) {
+    const Json json = Json::parse(value, nullptr, false);
+    if (!json.is_array() || !std::ranges::all_of(json, [](const Json& name) { return name.is_string(); })) return {};
+    return json.get<std::vector<std::string>>();
+}
+
+Result<std::size_t> choose_optuna_study(const std::vector<std::string>& names, const std::string& name,
+                                        const std::string& source) {
+    constexpr std::size_t most = 20;
+    if (names.empty()) return Error{source + ": has no study"};
+    if (name.empty() && names.size() == 1) return std::size_t{0};
+    if (const auto found = std::ranges::find(names, name); !name.empty() && found != names.end())
+        return static_cast<std::size_t>(found - names.begin());
+    std::string listed;
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i) listed += (i == 0 ? "" : ", ") + printable(names[i]);
+    if (names.size() > most) listed += " and " + std::to_string(names.size() - most) + " more";
+    if (name.empty()) return Error{source + ": has several studies, choose one by --study: " + listed};
+    const std::string_view meant = nearest(name, {names.begin(), names.end()});
+    return Error{source + ": has no study '" + printable(name) + "'" +
+                 (meant.empty() ? "; it has " : "; did you mean '" + printable(meant) + "'? It has ") + listed};
+}
+
+std::optional<double> seconds_of_datetime(std::string_view text) {
+    std::tm time{};
+    std::string whole(text);
+    if (const auto at = whole.find('T'); at != std::string::npos) whole[at] = ' ';
+    const char* rest = strptime(whole.c_str(), "%Y-%m-%d %H:%M:%S", &time);
+    if (rest == nullptr) return std::nullopt;
+    const double fraction = *rest == '.' ? std::strtod(rest, nullptr) : 0;
+    return static_cast<double>(timegm(&time)) + fraction;
+}
 
 Result<ImportedStudy> import_optuna(const OptunaStudy& optuna, const std::string& name, const std::string& source) {
     return Importer(optuna, source).imported(name);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hpo/event.hpp"
@@ -26,8 +27,8 @@ struct OptunaTrial {
     std::vector<double> values = {};       ///< by objective; may be infinite
     std::map<std::int64_t, double> steps;  ///< intermediate values, which may be any number or none
     std::vector<OptunaParameter> params = {};
-    std::vector<double> constraints = {};  ///< kept where none is above 0
-    std::string failure = {};              ///< why it failed, if Optuna knows
+    std::map<std::string, double> constraints = {};  ///< by name; kept where none is above 0
+    std::string failure = {};                        ///< why it failed, if Optuna knows
 };
 
 struct OptunaStudy {
@@ -38,6 +39,19 @@ struct OptunaStudy {
     std::int64_t user_attributes = 0;       ///< of the study and of all trials
     double seconds = 0;                     ///< from the start of the first trial to the end of the last one
 };
+
+/// Takes in an attribute that Optuna itself has given to a trial, such as its constraints. `value` is JSON.
+void take_system_attribute(OptunaTrial& trial, const std::string& key, std::string_view value);
+
+/// Returns the names of objectives from the attribute in which Optuna keeps them; empty if `value`, JSON, is none.
+std::vector<std::string> metric_names(std::string_view value);
+
+/// Returns the index of the study with this name, or of the only one if the name is empty. The error lists the names.
+Result<std::size_t> choose_optuna_study(const std::vector<std::string>& names, const std::string& name,
+                                        const std::string& source);
+
+/// Returns the seconds since the epoch of "2026-11-29 19:00:20.234567", also with a T and a zone, as if it were UTC.
+std::optional<double> seconds_of_datetime(std::string_view text);
 
 /// A study of trials that have ended elsewhere.
 struct ImportedStudy {

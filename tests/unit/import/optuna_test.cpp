@@ -73,7 +73,7 @@ class OptunaFile : public ::testing::Test {
             std::to_string(step) + ", " + value + ")");
     }
     [[nodiscard]] Result<ImportedStudy> import_study(const std::string& name = "first") const {
-        const auto optuna = read_optuna_database(file(), name);
+        const auto optuna = read_optuna(file(), name);
         if (!optuna) return optuna.error();
         return import_optuna(*optuna, "mine", "optuna.db");
     }
@@ -181,12 +181,13 @@ TEST_F(OptunaFile, TrialsKeepStateValueStepsAndTime) {
 
 TEST_F(OptunaFile, AValueThatIsTheBestOfItsStepsCountsAtTheBest) {
     trial(0);
+    step(0, 0, "NULL, 'NAN'");
     step(0, 1, "0.5, 'FINITE'"), step(0, 2, "0.75, 'FINITE'");
     const ImportedStudy study = imported();
     EXPECT_EQ(study.study.objective.at, Objective::At::best);
     EXPECT_EQ(record_of(study).trial(1).value, 0.5);
-    EXPECT_EQ(record_of(study).trial(1).best_step, 1);
-    EXPECT_EQ(study.study.budget.epochs, 2);
+    EXPECT_EQ(record_of(study).trial(1).best_step, 2);
+    EXPECT_EQ(study.study.budget.epochs, 3);
 }
 
 TEST_F(OptunaFile, AValueThatIsNoneOfItsStepsIsAStepOfItsOwn) {
@@ -254,7 +255,13 @@ TEST_F(OptunaFile, ConstraintsThatSomeTrialsLackAreLeftOutAndSaid) {
     sql("INSERT INTO trial_system_attributes VALUES (NULL, 1, 'constraints', '[-1.0]')");
     const ImportedStudy study = imported();
     EXPECT_THAT(study.study.objective.constraints, IsEmpty());
-    EXPECT_THAT(all(study.remarks), Mentions("constraints", "1 of 2 "));
+    EXPECT_THAT(all(study.remarks), Mentions("constraint 0", "1 of 2 "));
+    sql("INSERT INTO trial_system_attributes VALUES (NULL, 1, 'constraints:size', '-1.5'), (NULL, 2, "
+        "'constraints:size', '2')");
+    const ImportedStudy named = imported();
+    ASSERT_EQ(named.study.objective.constraints.size(), 1u) << "as Optuna 5 has them";
+    EXPECT_EQ(named.study.objective.constraints[0].metric, "constraint_size");
+    EXPECT_EQ(record_of(named).trial(1).curve[0].metrics.at("constraint_size"), -1.5);
 }
 
 TEST_F(OptunaFile, AParameterOfSomeTrialsExistsByTheOneThatExplainsIt) {
@@ -346,12 +353,13 @@ TEST_F(OptunaFile, TheOnlyStudyNeedsNoNameAndOfSeveralTheNamesAreListed) {
 TEST_F(OptunaFile, OtherFilesAreRefused) {
     testing::TemporaryFolder other;
     const auto refused = [&](const std::filesystem::path& path) {
-        const auto read = read_optuna_database(path, "");
+        const auto read = read_optuna(path, "");
         return read ? "(accepted)" : read.error().message;
     };
     EXPECT_THAT(refused(other / "none.db"), Mentions("none.db: ", "No such file"));
-    std::ofstream(other / "journal.log") << "{\"op_code\": 0, \"worker_id\": \"a\"}\n";
-    EXPECT_THAT(refused(other / "journal.log"), Mentions("journal.log: ", "SQLite", "optuna.copy_study"));
+    EXPECT_THAT(refused(other.path()), Mentions("folder"));
+    std::ofstream(other / "study.pkl") << "\x80 optuna";
+    EXPECT_THAT(refused(other / "study.pkl"), Mentions("study.pkl: ", "SQLite", "optuna.copy_study"));
     {
         auto made = sqlite::Database::open(other / "x.db", sqlite::Mode::create, 0);
         ASSERT_TRUE(made->run("CREATE TABLE t (a)"));
@@ -359,6 +367,13 @@ TEST_F(OptunaFile, OtherFilesAreRefused) {
     EXPECT_THAT(refused(other / "x.db"), Mentions("x.db: ", "not one of Optuna"));
     std::filesystem::resize_file(file(), 100);
     EXPECT_THAT(refused(file()), Mentions("optuna.db: "));
+}
+
+TEST_F(OptunaFile, MayBeAJournal) {
+    std::ofstream(folder_ / "journal.log") << "{\"op_code\": 0, \"study_name\": \"j\", \"directions\": [2]}\n";
+    const auto study = read_optuna(folder_ / "journal.log", "");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->name, "j");
 }
 
 TEST_F(OptunaFile, IsReadWhileAnotherProgramHasWrittenToItAndKeepsItsBytes) {
