@@ -11,6 +11,7 @@
 #include "orchestrator/script/syntax/plain_text.hpp"
 #include "orchestrator/script/syntax/quoted_code.hpp"
 #include "orchestrator/script/syntax/rank_prefix.hpp"
+#include "orchestrator/script/syntax/table_cells.hpp"
 #include "orchestrator/script/syntax/tables.hpp"
 #include "orchestrator/script/syntax/words.hpp"
 
@@ -40,6 +41,7 @@ class OutputReader final : public LineReader {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
         if (is_argument(text)) return;
+        if (read_structure(text, reading)) return;
         read_signature(text, reading);
         read_field(text, reading);
         if (!holds(indent, text)) heading_.clear();
@@ -70,6 +72,24 @@ class OutputReader final : public LineReader {
         const bool settings = text.find_first_of(":.", name.size()) < end && name.size() < end;
         const auto number = leading_number(string_view(text).substr(end + equals.size()));
         if (settings && number && is_metric_name(name)) reading.add(name, number->first);
+    }
+
+    /// Reads a line of R's str(): " $ eval_loss : num 0.0956". Returns false for any other line. Of several numbers
+    /// none is read.
+    static bool read_structure(const string& text, Reading& reading) {
+        const string_view line = trim(text);
+        const auto colon = line.find(':');
+        if (!line.starts_with("$ ") || colon == string_view::npos) return false;
+        const string_view name = trim(line.substr(2, colon - 2)), value = trim(line.substr(colon + 1));
+        const auto blank = value.find(' ');
+        if (!is_type(value.substr(0, blank)) || blank == string_view::npos) return false;
+        const string_view printed = trim(value.substr(blank));
+        const auto number = leading_number(printed);
+        if (number && number->second == printed.size())
+            reading.add(name, number->first);
+        else if (number)
+            reading.unread.emplace_back(name);
+        return true;
     }
 
     /// Reads the metric that two lines of an object in JSON name and hold: "name": "BLEU" and "score": 20.3.

@@ -328,6 +328,8 @@ void StepReader::note_unread(string_view text, const Reading& reading) {
     if (!separated) {  // "val_acc <- the best", "loss 0.9 is better than 0.95", "loss 3/10: ..." of a batch
         const string_view word = rest.substr(0, rest.find_first_of(" \t,;:)]"));
         const auto number = leading_number(word);
+        const string_view after = trim(rest.substr(word.size()));
+        if (after.starts_with('=') || after.starts_with(':')) return;  // "acc 0to5 = 0.9"
         if (word.empty() || !is_digit(word[0]) || is_ratio(word) || (number && number->second == word.size())) return;
     }
     if (is_bar(rest)) return;  // "mAP@.5:.95: 100%|####| 50/50" heads a table

@@ -20,6 +20,8 @@ constexpr const char* heading_key = "heading";
 constexpr const char* words_key = "words";
 constexpr const char* row_key = "row";
 constexpr const char* sample_key = "sample";
+constexpr const char* file_key = "file";
+constexpr const char* process_key = "pid";
 constexpr std::size_t max_heading_words = 5;
 
 constexpr const char* training_key = "~training";  ///< sorted behind the others, which tell more
@@ -30,10 +32,16 @@ struct Repetition {
     bool averaged = true;  ///< their mean is a result
 };
 /// Words whose number tells results apart that are not steps of one training.
-constexpr Repetition repetitions[] = {
-    {"fold", "folds"},     {"seed", "seeds"},          {"run", "runs"},
-    {"task", "tasks"},     {"class", "classes"},       {"threshold", "thresholds"},
-    {"repeat", "repeats"}, {"trial", "trials", false}, {"configuration", "configurations", false}};
+constexpr Repetition repetitions[] = {{"fold", "folds"},
+                                      {"seed", "seeds"},
+                                      {"run", "runs"},
+                                      {"task", "tasks"},
+                                      {"class", "classes"},
+                                      {"threshold", "thresholds"},
+                                      {"repeat", "repeats"},
+                                      {process_key, "processes", false},
+                                      {"trial", "trials", false},
+                                      {"configuration", "configurations", false}};
 /// Words whose number counts rounds, in each of which a script may train from its first epoch on.
 constexpr string_view outer_counters[] = {"round", "episode", "cycle", "generation"};
 /// Fields whose text names a model or data.
@@ -128,12 +136,21 @@ string_view without_frame(string_view line, bool& framed) {
     return line;
 }
 
-/// Returns SVC for "SVC..." and "SVC".
+/// Returns SVC for "SVC..." and "SVC", and Logistic Regression for "with Logistic Regression took 12.5 ms".
 string class_name(string_view rest) {
     while (rest.ends_with('.') || rest.ends_with(' ') || rest.ends_with('\r')) rest.remove_suffix(1);
-    const bool capital = !rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z';
-    const bool word = std::all_of(rest.begin(), rest.end(), [](char c) { return is_letter(c) || is_digit(c); });
-    return capital && word ? string(rest) : string{};
+    const auto is_class = [](string_view word) {
+        return word[0] >= 'A' && word[0] <= 'Z' &&
+               std::all_of(word.begin(), word.end(), [](char c) { return is_letter(c) || is_digit(c); });
+    };
+    auto words = words_in(rest);
+    const bool with = words.size() > 1 && (words[0] == "with" || words[0] == "using");
+    if (with) words.erase(words.begin());
+    string name;
+    std::size_t end = 0;
+    for (; end < words.size() && is_class(words[end]); ++end) name += (end == 0 ? "" : " ") + string(words[end]);
+    const bool whole = end == words.size() && (with || end == 1);
+    return whole || (end > 0 && end < words.size() && words[end] == "took") ? name : string{};
 }
 
 /// Returns CatBoost for "Fitting model: CatBoost ...": the model that is fitted, trained or evaluated from here on.
@@ -288,6 +305,19 @@ string words_behind(string_view line) {
     return behind;
 }
 
+/// Returns the file in front of a line, which it tells of: "INFO:root:exp/mono/scoring/14.txt: wer 28.7". Returns
+/// nothing for the source of a logger: "src/models/train.py:12: loss 0.5".
+string file_in_front(string_view line) {
+    const auto words = words_in(line);
+    if (words.empty() || !words[0].ends_with(':')) return {};
+    string_view file = words[0].substr(0, words[0].size() - 1);
+    file.remove_prefix(file.find_last_of(':') + 1);
+    constexpr string_view sources[] = {".py", ".cc", ".cpp", ".cu", ".h", ".jl", ".rs", ".go", ".java", ".scala", ".R"};
+    const bool source =
+        std::any_of(std::begin(sources), std::end(sources), [&](string_view suffix) { return file.ends_with(suffix); });
+    return std::count(file.begin(), file.end(), '/') > 1 && !source ? string(file) : string{};
+}
+
 /// Returns true for an object or a call on a line of its own: "{'C': 10}", "Namespace(C=10)".
 bool is_object(string_view line) {
     line = trim(line);
@@ -433,9 +463,11 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
         return begins && (name.size() == one.first.size() || !is_letter(name[one.first.size()]));
     });
     if (!reading.sample.empty()) all[sample_key] = reading.sample;
-    if (!reading.row.empty())
+    if (string file = file_in_front(reading.text); !file.empty()) all[file_key] = std::move(file);
+    if (!reading.row.empty()) {
         all[row_key] = reading.row;
-    else
+        all.erase(process_key);  // a column
+    } else
         all[words_key] = words_behind(reading.text);
     const bool average = is_average(metric);  // over folds and the like
     std::erase_if(all, [&](const auto& one) { return one.second.empty() || (average && is_repetition(one.first)); });
@@ -465,6 +497,8 @@ Subject repetitions_in(string_view line) {
     return found;
 }
 
-bool tells_trainings_apart(const string& key) { return key == training_key || is_repetition(key); }
+bool tells_trainings_apart(const string& key) {
+    return key == training_key || key == process_key || is_repetition(key);
+}
 
 }  // namespace hpo::script

@@ -58,8 +58,9 @@ bool says_nothing(string_view cell) {
 bool ends_with_number(string_view cell) { return number_in(cell.substr(cell.find_last_of(' ') + 1)).has_value(); }
 
 bool is_type(string_view cell) {
-    static constexpr string_view types[] = {"i8",  "i16", "i32",  "i64", "u8",   "u16", "u32", "u64", "f32", "f64",
-                                            "str", "cat", "bool", "int", "date", "chr", "dbl", "lgl", "fct", "list"};
+    static constexpr string_view types[] = {"i8",  "i16", "i32", "i64",  "u8",   "u16", "u32",  "u64",
+                                            "f32", "f64", "str", "cat",  "bool", "int", "date", "chr",
+                                            "dbl", "lgl", "fct", "list", "num",  "logi"};
     if (cell.starts_with('<') && cell.ends_with('>')) cell = cell.substr(1, cell.size() - 2);
     return std::find(std::begin(types), std::end(types), cell) != std::end(types);
 }

@@ -445,6 +445,7 @@ TEST(Reports, AFirstLineWhoseNumberCannotBeReadIsTold) {
     const Found found = read_output("loss", "loss: 1.2k\nloss: 0.5\n");
     EXPECT_NE(found.warning.find("no number that can be read"), std::string::npos) << found.warning;
     EXPECT_EQ(read_output("loss", "loss: cross entropy\nloss_scale: 2x\nloss: 0.5\n").warning, "");
+    EXPECT_EQ(read_output("acc", "acc = 0.9\nacc 0to5 = 0.8\n").warning, "");
 }
 
 TEST(Reports, UnderTheVeryNameAfterAnotherSpellingAreToldWithThePatternForThem) {

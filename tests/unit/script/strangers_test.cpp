@@ -73,6 +73,38 @@ TEST(Strangers, ResultsBelowHeadingsOfSeveralModelsOrDataAreTold) {
     });
 }
 
+TEST(Strangers, ResultsOfSeveralProcessesFilesOrFittedModelsAreTold) {
+    expect_read({
+        {"Ray",
+         "acc",
+         "(pid=12) {'acc': 0.5, 'epoch': 1}\n(pid=13) {'acc': 0.75, 'epoch': 2}\n",
+         {0.5, 0.75},
+         "several processes"},
+        {"one process", "acc", "(f pid=12) {'acc': 0.5}\n(f pid=12) {'acc': 0.75}\n", {0.5, 0.75}},
+        {"files of decoded texts",
+         "wer",
+         "INFO:root:out/exp/mono/14.txt: wer 28.5%\nINFO:root:out/exp/tri1/17.txt: wer 26.5%\n",
+         {28.5, 26.5},
+         "out/exp/tri1/17.txt"},
+        {"sources of a logger", "wer", "src/a/train.py: wer 28.5\nsrc/a/train.py: wer 26.5\n", {28.5, 26.5}},
+        {"models that were fitted",
+         "Score",
+         "Fitting with Logistic Regression took 126.5 ms.\n Score: 0.5\nFitting with QDA took 25.5 ms.\n Score: 0.75\n",
+         {0.5, 0.75},
+         "'Logistic Regression' and 'QDA'"},
+    });
+}
+
+TEST(Strangers, StructuresOfRHaveANumberBehindItsType) {
+    expect_read({
+        {"one run",
+         "eval_loss",
+         "$ run_dir   : chr \"runs/1\"\n$ eval_loss : num 0.0625\n$ epochs : int 30\n",
+         {0.0625}},
+        {"a history", "loss", " $ loss : num  0.5 0.25 NA ...\n", {}, "no number that can be read"},
+    });
+}
+
 TEST(Strangers, ResultsOfCountedOrPrintedSettingsAreTold) {
     expect_read({
         {"neighbours", "accuracy", "k=1: accuracy = 0.5\nk=3: accuracy = 0.75\n", {0.5, 0.75}, "'k 1' and 'k 3'"},
