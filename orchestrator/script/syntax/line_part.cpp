@@ -104,11 +104,12 @@ std::optional<double> LinePart::average_at(std::size_t at, double of_batch) {
 Doubt LinePart::doubt_of(std::size_t at) const {
     if (scaled_) return Doubt::scaled;
     const Doubt doubt = doubt_at(at);
-    return doubt == Doubt::none ? doubt_of_bracket(at) : doubt;
+    return doubt == Doubt::none || doubt == Doubt::in_brackets ? doubt_of_bracket(at) : doubt;
 }
 
 Doubt LinePart::doubt_of_bracket(std::size_t at) const {
     if (scaled_) return Doubt::scaled;
+    if (!words_.empty() && is_average(join(words_, words_.size()))) return Doubt::none;  // which has no average
     if (doubt_at(at) == Doubt::in_brackets) return Doubt::in_brackets;
     const bool negative = is_negative_in_brackets(at);
     return negative && (reading_.progress || !averages_.empty()) ? Doubt::in_brackets : Doubt::none;

@@ -24,6 +24,7 @@ inline constexpr std::size_t max_text_line = 128 * 1024;  ///< bytes of a line t
 enum class Doubt : std::uint8_t {
     none,
     several_numbers,   ///< follow the name
+    list,              ///< of numbers with commas follows the name, of which none is meant more than the others
     several_times,     ///< the name is there, with another number
     in_brackets,       ///< another number follows, which may be the average
     only_in_brackets,  ///< the number is, and accountants write negative ones so

@@ -1,4 +1,5 @@
 // Reads metrics from lines of output in the forms that scripts commonly print.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,7 @@ class OutputReader final : public LineReader {
    private:
     void read_text(const string& text, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
+        const auto batches = std::exchange(batches_, {});
         if (indent == text.size() || quoted_.takes(text)) return;
         if (is_argument(text)) return;
         if (read_structure(text, reading)) return;
@@ -52,7 +54,14 @@ class OutputReader final : public LineReader {
         if (read_objects(text, reading)) return;
         if (tables_.read(text, reading)) return label_coco_task(task_, reading);
         if (begins_cross_validation(text)) heading_.clear();
+        batches_ = batches;
         const PlainLine found = read_plain(text, reading);
+        const auto counts = [](const NamedNumber& one) { return is_counter(one.name); };
+        if (std::all_of(reading.metrics.begin(), reading.metrics.end(), counts)) {
+            // "STEP: 10/21 -- GLOBAL_STEP: 10" above the losses of this batch, each with its average
+            batches_.reset();
+            if (!batches && !reading.metrics.empty()) batches_ = found.batches;
+        }
         if (found.heading && reading.metrics.empty()) {
             heading_ = found.label;
             heading_is_new_ = text.ends_with("...");
@@ -222,7 +231,7 @@ class OutputReader final : public LineReader {
     }
 
     PlainLine read_plain(string_view text, Reading& reading) {
-        PlainLine found = read_plain_line(text, heading_, averages_, reading);
+        PlainLine found = read_plain_line(text, {.label = heading_, .batches = batches_}, averages_, reading);
         named_epoch_ = named_epoch_ || reading.epoch.has_value();
         reading.counts_epochs = reading.progress && is_bar_of_epochs(text);
         if (reading.progress && reading.progress->first < reading.progress->second && has_unfinished_bar(text))
@@ -284,6 +293,7 @@ class OutputReader final : public LineReader {
     bool arguments_ = false;       ///< true while the lines show arguments
     string counter_;               ///< the word with which lines outside of headings have begun
     bool named_epoch_ = false;     ///< true once a line has named its epoch by a word; bars then count something else
+    std::optional<std::pair<std::int64_t, std::int64_t>> batches_;  ///< that a line of counters alone has told
     string bar_warning_;
     bool warned_of_bar_ = false;
 };

@@ -16,8 +16,10 @@ constexpr std::size_t tab = 8;              ///< Token::gap of a tab
 
 class LineParser : MetricGroups {
    public:
-    LineParser(std::vector<Token> tokens, const string& label, Averages& averages, Reading& reading)
-        : MetricGroups(std::move(tokens), label, averages, reading) {}
+    LineParser(std::vector<Token> tokens, const PlainLine& above, Averages& averages, Reading& reading)
+        : MetricGroups(std::move(tokens), above.label, averages, reading) {
+        batches_ = above.batches;
+    }
 
     void run() {
         if (read_reversed()) return;
@@ -29,6 +31,7 @@ class LineParser : MetricGroups {
 
     [[nodiscard]] const string& label() const { return metrics_.label(); }
     [[nodiscard]] bool heading() const { return metrics_.heading(); }
+    [[nodiscard]] const auto& batches() const { return batches_; }
 
    private:
     void step() {
@@ -323,12 +326,13 @@ class LineParser : MetricGroups {
 
 }  // namespace
 
-PlainLine read_plain_line(string_view line, const string& label, Averages& averages, Reading& reading) {
+PlainLine read_plain_line(string_view line, const PlainLine& above, Averages& averages, Reading& reading) {
     PlainLine result;
-    LineParser parser(tokens_of(line, result.ambiguous), label, averages, reading);
+    LineParser parser(tokens_of(line, result.ambiguous), above, averages, reading);
     parser.run();
     result.label = parser.label();
     result.heading = parser.heading();
+    result.batches = parser.batches();
     return result;
 }
 

@@ -7,8 +7,11 @@
 // "val Loss: 0.6 Acc: 0.7" has val_Acc. The first number of a name counts.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "orchestrator/script/syntax/averages.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
@@ -17,12 +20,14 @@ namespace hpo::script {
 
 /// The data that lines are about, and whether a line does not belong to it any more.
 struct PlainLine {
-    std::string label;             ///< of the line's metrics at its end; empty if it has none
-    bool heading = false;          ///< true if the line consists of a label and nothing else
+    std::string label;     ///< of the line's metrics at its end; empty if it has none
+    bool heading = false;  ///< true if the line consists of a label and nothing else
+    std::optional<std::pair<std::int64_t, std::int64_t>> batches{};  ///< the progress of batches, of it or above it
     std::string_view ambiguous{};  ///< the first number that was left out since it may be 1.234 or 1234
 };
 
-/// Adds the metrics of a line that plain_text() has returned. `label` is the one of the lines before, if it holds here.
-PlainLine read_plain_line(std::string_view line, const std::string& label, Averages& averages, Reading& reading);
+/// Adds the metrics of a line that plain_text() has returned. `above` has the label and the batches of the lines
+/// before, if they hold here.
+PlainLine read_plain_line(std::string_view line, const PlainLine& above, Averages& averages, Reading& reading);
 
 }  // namespace hpo::script

@@ -123,11 +123,12 @@ bool quotes(string_view form) {
 
 // The first rule that applies decides. A further rule is a function with its reason, and its place in this table.
 constexpr Reports::Rule Reports::rules[] = {
-    &Reports::line_twice,   &Reports::average_waits,         &Reports::average_beside_reports,
-    &Reports::quotation,    &Reports::status_of_first_epoch, &Reports::nothing_waits,
-    &Reports::line_again,   &Reports::content_again,         &Reports::epoch_of_another_stream,
-    &Reports::end_of_epoch, &Reports::line_of_known_form,    &Reports::rounded_value_again,
-    &Reports::epoch_again,  &Reports::value_of_another_form, &Reports::line_of_new_form,
+    &Reports::line_twice,          &Reports::average_waits,         &Reports::average_beside_reports,
+    &Reports::quotation,           &Reports::status_of_first_epoch, &Reports::nothing_waits,
+    &Reports::line_again,          &Reports::content_again,         &Reports::epoch_of_another_stream,
+    &Reports::end_of_epoch,        &Reports::end_of_another_loop,   &Reports::line_of_known_form,
+    &Reports::rounded_value_again, &Reports::epoch_again,           &Reports::value_of_another_form,
+    &Reports::line_of_new_form,
 };
 
 Reports::Verdict Reports::judge(const Report& report) {
@@ -224,6 +225,17 @@ Reports::Judgement Reports::epoch_of_another_stream(const Report& report, const 
     if (before == reported_.end()) return {};
     const bool repeats = is_logged(before->second, report.line) || is_logged(report.line, before->second);
     return repeats ? Judgement{Verdict::none} : Judgement{};
+}
+
+/// A full bar of another number of batches in an epoch that has reported is of other data, as that of Keras' evaluate()
+/// behind fit().
+Reports::Judgement Reports::end_of_another_loop(const Report& report, const Place& place) {
+    const auto is_full = [](const auto& progress) { return progress && progress->first == progress->second; };
+    const bool other = place.again && report.form == form_ && is_full(report.progress) && is_full(progress_) &&
+                       report.progress->second != progress_->second;
+    if (!other) return {};
+    warn(report, "the latter is no step, since its epoch has reported already");
+    return Verdict::none;
 }
 
 /// Lines of the first form report, as the first line of all does.
@@ -333,6 +345,7 @@ void Reports::remember(const Report& report, bool again) {
     round_ = report.round;
     last_ = report.value;
     content_ = report.content;
+    progress_ = report.progress;
     const bool is_named = report.names_epoch && !std::isnan(*report.epoch) && !std::isnan(report.value);
     if (is_named && reported_.size() < most_values) reported_.try_emplace({*report.epoch, report.value}, report.line);
     line_of_last_ = report.line;

@@ -97,6 +97,7 @@ class Reports {
     Judgement line_again(const Report& report, const Place& place);
     Judgement content_again(const Report& report, const Place& place);
     Judgement epoch_of_another_stream(const Report& report, const Place& place);
+    Judgement end_of_another_loop(const Report& report, const Place& place);
     Judgement line_of_known_form(const Report& report, const Place& place);
     Judgement rounded_value_again(const Report& report, const Place& place);
     Judgement end_of_epoch(const Report& report, const Place& place);
@@ -119,12 +120,13 @@ class Reports {
     bool unfinished_ = false;   ///< true if all lines that have counted in the epoch tell how far it is
     bool ends_report_ = false;  ///< true once a line at the end of an epoch has counted beside them
     std::optional<Report> waiting_;
-    std::optional<double> epoch_;       ///< the last one that was named
-    std::optional<double> counted_in_;  ///< the epoch of the last report that counted
-    std::optional<double> last_;        ///< its value
-    std::string content_;               ///< all its numbers
-    std::set<std::string> forms_;       ///< further ones of lines that count, at most most_values
-    std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
+    std::optional<double> epoch_;                                    ///< the last one that was named
+    std::optional<double> counted_in_;                               ///< the epoch of the last report that counted
+    std::optional<double> last_;                                     ///< its value
+    std::string content_;                                            ///< all its numbers
+    std::optional<std::pair<std::int64_t, std::int64_t>> progress_;  ///< of it
+    std::set<std::string> forms_;  ///< further ones of lines that count, at most most_values
+    std::set<std::string> lines_;  ///< that have counted and are numbered, at most most_values
     std::string line_of_last_;
     std::optional<double> reached_, round_;                                ///< of the last report that counted
     std::map<std::string, std::pair<std::string, std::string>> subjects_;  ///< the first of each key, and its line

@@ -151,9 +151,11 @@ bool TokenLine::goes_on_at(std::size_t at) const {
     if (is(at, Kind::junk, "/") && is(at + 1, Kind::number) && !is_of_other(at + 2)) return true;  // "0.5 / 0.7"
     const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
     if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
-    if (is(at, Kind::comma) && is(at + 1, Kind::number))                                // "precision, recall: 0.5, 0.6"
-        return at + 2 == tokens_.size() || is(at + 2, Kind::comma);
-    return is_second_number(at);
+    return is_list_at(at) || is_second_number(at);
+}
+
+bool TokenLine::is_list_at(std::size_t at) const {
+    return is(at, Kind::comma) && is(at + 1, Kind::number) && (at + 2 == tokens_.size() || is(at + 2, Kind::comma));
 }
 
 bool TokenLine::is_second_number(std::size_t at) const {
@@ -164,6 +166,7 @@ bool TokenLine::is_second_number(std::size_t at) const {
 Doubt TokenLine::doubt_at(std::size_t at) const {
     if (at > 2 && is(at - 1, Kind::close, ")") && is(at - 3, Kind::open, "(") && is_separator(at - 4))
         return Doubt::only_in_brackets;
+    if (is_list_at(at)) return Doubt::list;
     if (goes_on_at(at)) return Doubt::several_numbers;
     const bool bracket = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
                          is_fraction(tokens_[at + 1].text) && is(at + 2, Kind::close, ")");
@@ -330,7 +333,7 @@ bool TokenLine::is_negative_in_brackets(std::size_t at) const {
            tokens_[at + 1].text.starts_with('-') && is(at + 2, Kind::close, ")");
 }
 
-TokenLine::RatioOf TokenLine::ratio_of_at(std::size_t at) const {
+TokenLine::RatioOf TokenLine::ratio_alone(std::size_t at) const {
     static constexpr std::array<string_view, 15> outer{"fold",  "folds",  "episode", "episodes",   "cycle",
                                                        "trial", "trials", "run",     "runs",       "seed",
                                                        "gen",   "repeat", "stage",   "generation", "task"};
@@ -346,6 +349,15 @@ TokenLine::RatioOf TokenLine::ratio_of_at(std::size_t at) const {
         !is_separator(at + 2))
         return RatioOf::outer_rounds;  // "3/10 epochs"
     return named || behind_number ? RatioOf::named : RatioOf::unknown;
+}
+
+TokenLine::RatioOf TokenLine::ratio_of_at(std::size_t at) const {
+    const RatioOf alone = ratio_alone(at);
+    if (alone != RatioOf::unknown) return alone;
+    constexpr std::size_t most = 64;                      // tokens
+    for (std::size_t i = 0; i < std::min(at, most); ++i)  // "Train: 1/3 (33%) [49/323]"
+        if (is(i, Kind::junk) && is_ratio(tokens_[i].text) && ratio_alone(i) != RatioOf::unknown) return RatioOf::named;
+    return RatioOf::unknown;
 }
 
 }  // namespace hpo::script

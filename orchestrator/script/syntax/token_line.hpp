@@ -69,6 +69,8 @@ class TokenLine {
     [[nodiscard]] bool is_bar_after(std::size_t number) const;
     /// Returns the unit of the number that ends before this token: a word, or the sign of a percentage.
     [[nodiscard]] std::string_view unit_at(std::size_t at) const;
+    /// Returns true if a comma and a last number follow, or a further comma behind it: "90.1, 87.9, 87.4".
+    [[nodiscard]] bool is_list_at(std::size_t at) const;
     /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
     [[nodiscard]] bool goes_on_at(std::size_t at) const;
     /// Returns true for a number at this token that may be the value as well as the number before it. A whole number
@@ -117,11 +119,15 @@ class TokenLine {
     /// Returns the number in brackets at this token that may be an average.
     [[nodiscard]] std::optional<Average> average_in_brackets(std::size_t at) const;
     [[nodiscard]] bool is_negative_in_brackets(std::size_t at) const;
-    /// Returns the things that the ratio at this token counts.
+    /// Returns the things that the ratio at this token counts. One behind a named ratio, as in "Train: 1/3 [49/323]",
+    /// counts the parts of what that one does.
     [[nodiscard]] RatioOf ratio_of_at(std::size_t at) const;
 
    protected:
     std::vector<Token> tokens_;
+
+   private:
+    [[nodiscard]] RatioOf ratio_alone(std::size_t at) const;
 };
 
 }  // namespace hpo::script

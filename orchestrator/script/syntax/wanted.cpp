@@ -26,6 +26,8 @@ const char* text_of(Doubt doubt) {
     switch (doubt) {
         case Doubt::several_numbers:
             return "has several numbers, and the first one counts";
+        case Doubt::list:
+            return "has a list of numbers, of which the first one counts";
         case Doubt::several_times:
             return "is there several times, and the first one counts";
         case Doubt::in_brackets:
@@ -131,6 +133,10 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
         if (is_new) note_synonym(wanted);
         note_scale(wanted, metric, reading);
         values[best] = {wanted.name, metric.number, metric.bare, metric.unit, metric.doubt, before};
+        list_ = metric.doubt != Doubt::list
+                    ? ""
+                    : "'" + wanted.name +
+                          "' has a list of numbers, of which none may be the result: " + quoted(reading) + "; " + cure;
         if (metric.doubt != Doubt::none)
             warn("'" + wanted.name + "' " + text_of(metric.doubt) + ": " + quoted(reading) + "; " + cure);
         if (!wanted.unit || !before.empty()) wanted.unit = metric.unit;

@@ -39,8 +39,9 @@ class WantedMetrics {
     [[nodiscard]] bool is_doubtful(std::string_view name) const;
 
     /// Returns the reason for which the values are not those of a needed metric, with the cure: its very name came
-    /// after another one had been settled. Returns an empty text if there is none.
-    [[nodiscard]] const std::string& refusal() const { return refusal_; }
+    /// after another one had been settled, or its last line has a list of numbers. Returns an empty text if there is
+    /// none.
+    [[nodiscard]] const std::string& refusal() const { return refusal_.empty() ? list_ : refusal_; }
 
     /// Returns a warning about a needed metric that is printed under two names, or whose number is not sure, or else
     /// the name by which it is printed, if that has other words. Each is returned once.
@@ -70,6 +71,7 @@ class WantedMetrics {
     std::vector<Wanted> wanted_;
     bool settled_ = false;
     std::string warning_, note_, refusal_;
+    std::string list_;  ///< the refusal of the last line, if it has a list of numbers
     bool warned_ = false;
 };
 

@@ -412,6 +412,47 @@ TEST(Reports, ANumberInBracketsBesideBatchesIsAnAverage) {
               wanted);
 }
 
+TEST(Reports, ANumberInBracketsBehindTwoRatiosIsAnAverage) {
+    const std::string batches =
+        "Train:    1/3 ( 33%) [   0/323 (  0%)]  Loss: 516.5 (517.)\nTrain:    1/3 ( 33%) [ 322/323 (100%)]  Loss: "
+        "23.5 "
+        "(54.5)\n";
+    EXPECT_THAT(read_output("loss", batches).values, ::testing::ElementsAre(54.5));
+    EXPECT_EQ(read_output("loss", batches).warning, "");
+    EXPECT_EQ(read_output("acc", "04/16 17:57 [1/3] acc 0.5 (0.6)\n04/16 17:57 [2/3] acc 0.6 (0.7)\n").values.size(),
+              2);
+}
+
+TEST(Reports, ANumberInBracketsBelowALineOfBatchesIsAnAverage) {
+    const std::string coqui =
+        "   --> STEP: 10/21 -- GLOBAL_STEP: 10\n     | > loss: 2.5  (2.75)\n     | > lr: 0.001\n     | > kl: 1.5  "
+        "(1.75)\n\n"
+        "   --> STEP: 20/21 -- GLOBAL_STEP: 20\n     | > loss: 2.25  (2.5)\n     | > kl: 1.25  (1.5)\n\n"
+        "  --> EVAL PERFORMANCE\n     | > avg_loss: 1.5 (-0.25)\n";
+    for (const auto& [name, value] : {std::pair{"loss", 2.5}, std::pair{"kl", 1.5}, std::pair{"avg_loss", 1.5}}) {
+        const Found found = read_output(name, coqui);
+        EXPECT_THAT(found.values, ::testing::ElementsAre(value)) << name;
+        EXPECT_EQ(found.warning, "") << name;
+    }
+    EXPECT_THAT(read_output("acc", "Epoch 1/3\nacc: 0.9 (0.1)\n").values, ::testing::ElementsAre(0.9));
+    EXPECT_THAT(read_output("acc", "step 5/9\n\nacc: 0.9 (0.1)\n").values, ::testing::ElementsAre(0.9));
+}
+
+TEST(Reports, AFullBarOfOtherBatchesIsNoStepOfItsEpoch) {
+    const std::string fit =
+        "Epoch 1/2\n9/9 [====] - loss: 0.9 - val_loss: 0.8\nEpoch 2/2\n9/9 [====] - loss: 0.7 - val_loss: 0.6\n";
+    const Found found = read_output("loss", fit + "4/4 [====] - loss: 0.5\n");
+    EXPECT_THAT(found.values, ::testing::ElementsAre(0.9, 0.7));
+    EXPECT_THAT(found.warning, Mentions("4/4", "9/9"));
+    EXPECT_THAT(read_output("loss", "4/4 - loss: 0.9\n5/5 - loss: 0.7\n").values, ::testing::ElementsAre(0.9, 0.7));
+}
+
+TEST(Reports, ThatEndWithAListOfNumbersAreRefused) {
+    EXPECT_THAT(read_output("AP", "bev  AP:90.5, 87.5, 87.25\n").refusal, Mentions("'AP'", "worker.metrics.stdout"));
+    EXPECT_EQ(read_output("AP", "AP: 90.5, 87.5, 87.25\nAP: 80.5\n").refusal, "");
+    EXPECT_EQ(read_output("AP", "AP: 90.5, AR: 87.5\n").refusal, "");
+}
+
 TEST(Reports, AnAverageOfAnotherLineMakesNoneOfANumberInBrackets) {
     const std::string batch = "Epoch: [#][10/50]\tLoss 0.5 (0.6)\tval_acc 0.1 (0.1)\n";
     for (const std::string line : {"Acc: $ (-0.5)\n", "Acc: $ (0.02)\n", "Epoch: [#] Acc: $ (0.02)\n"}) {
