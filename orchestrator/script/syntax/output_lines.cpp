@@ -26,6 +26,7 @@ class OutputReader final : public LineReader {
 
     void read(string_view line, Reading& reading) override {
         const string text = plain_text(line);
+        note_record(string_view(text).substr(std::min(text.find_first_not_of(" \t"), text.size())));
         const auto prefix = rank_prefix(text);
         read_text(prefix ? text.substr(prefix->size) : text, reading);
         if (prefix && reading.metrics.empty()) return read_text(text, reading);
@@ -33,11 +34,30 @@ class OutputReader final : public LineReader {
             label_all(reading, prefix->rank);
         else if (const auto rank = rank_in(reading))
             label_all(reading, *rank);
+        if (record_.value_or(0) > 0) name_record(reading);
+        if (trim(text).ends_with(']')) record_.reset();
     }
 
     string warning() override { return std::exchange(bar_warning_, {}); }
 
    private:
+    /// Follows a list of objects over several lines, "[{'loss': 0.5}," above " {'loss': 0.4}]".
+    void note_record(string_view text) {
+        if (text == "[" || (text.starts_with("[{") && text.find("}]") == string_view::npos))
+            record_ = text == "[" ? 0 : 1;
+        else if (record_ && text.starts_with('{'))
+            ++*record_;
+        else if (record_ && (text.empty() || string_view("\"'}]").find(text.front()) == string_view::npos))
+            record_.reset();
+    }
+
+    /// Tells apart the records of such a list, which are results of several trials or models, unless they count steps.
+    void name_record(Reading& reading) const {
+        const auto counts = [](const NamedNumber& one) { return is_counter(one.name); };
+        const bool counted = reading.epoch || std::any_of(reading.metrics.begin(), reading.metrics.end(), counts);
+        if (!counted && !reading.metrics.empty()) reading.row = "record " + std::to_string(*record_);
+    }
+
     void read_text(const string& text, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         const auto batches = std::exchange(batches_, {});
@@ -283,9 +303,10 @@ class OutputReader final : public LineReader {
     QuotedCode quoted_;
     Tables tables_;
     Averages averages_;
-    string task_;       ///< of COCO, that a line has named: segm
-    string json_name_;  ///< of a metric, that a line of an object in JSON has given
-    string heading_;    ///< the label that a line of its own gives to those that follow
+    std::optional<int> record_;  ///< the number of a record in a list of several lines
+    string task_;                ///< of COCO, that a line has named: segm
+    string json_name_;           ///< of a metric, that a line of an object in JSON has given
+    string heading_;             ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
     bool heading_is_new_ = false;  ///< true for the first line below one that announces what follows

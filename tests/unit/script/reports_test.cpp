@@ -548,6 +548,23 @@ TEST(Reports, AListOfRecordsInALineIsNoReport) {
     EXPECT_EQ(read_output("loss", "{'loss': 0.5} {'loss': 0.5}\n").warning, "");
 }
 
+TEST(Reports, RecordsOfAListInSeveralLinesAreStepsIfTheyCountThem) {
+    const Found trials = read_output("loss",
+                                     "[{'loss': 0.9, 'status': 'ok'},\n {'loss': 0.7, 'status': 'ok'},\n"
+                                     " {'loss': 0.8, 'status': 'ok'}]\n");
+    EXPECT_EQ(trials.values, wanted);
+    EXPECT_THAT(trials.warning, Mentions("record 1", "record 2"));
+    EXPECT_THAT(trials.refusal, Mentions("record 1", "record 3"));
+    const Found lines = read_output("loss", "[\n  {\n    \"loss\": 0.9\n  },\n  {\n    \"loss\": 0.7\n  }\n]\n");
+    EXPECT_THAT(lines.refusal, Mentions("record 2"));
+    const Found history = read_output("loss",
+                                      "[{'epoch': 1, 'loss': 0.9},\n {'epoch': 2, 'loss': 0.7},\n"
+                                      " {'epoch': 3, 'loss': 0.8}]\n");
+    EXPECT_EQ(history.values, wanted);
+    EXPECT_EQ(history.warning + history.refusal, "");
+    EXPECT_EQ(read_output("loss", "[{'a': 1},\n {'a': 2}]\nloss: 0.9\nloss: 0.7\nloss: 0.8\n").warning, "");
+}
+
 TEST(Reports, ThatEndWithOneOfSeveralFoldsAreRefused) {
     for (const std::string fold :
          {"fold # acc $\n", "Fold #/3: acc = $\n", "===== Fold # =====\nacc: $\n", "seed=# acc=$\n",
