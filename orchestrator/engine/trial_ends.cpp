@@ -64,8 +64,8 @@ void TrialEnds::complete(std::int64_t trial, const Metrics& values) {
 
 void TrialEnds::fail(std::int64_t trial, const std::string& reason, const std::string& cause) {
     context_.parts.ledger.finish(trial, TrialState::failed, "", reason);
+    count_failure(trial, reason, cause);  // before the trial's needs are forgotten, and how long it lasted with them
     announce(trial);
-    count_failure(trial, reason, cause);
 }
 
 void TrialEnds::failed_as_judged(std::int64_t trial) {

@@ -324,6 +324,24 @@ TEST_F(Failures, ATrialThatOmitsAMetricAfterOthersHadItEndsAlone) {
     EXPECT_EQ(play.engine->end(), Engine::End::none);
 }
 
+TEST_F(Failures, ThreeAlikeBeforeAnyReportEndTheSessionAlsoWhereAnotherTrialHasRunForLessLong) {
+    Played play(study_of(100, 9), store, 2);
+    play.ready(0);
+    AttemptId ids[2] = {play.asked(0), {}};
+    play.clock.advance(Seconds(0.5));
+    play.ready(1);
+    ids[1] = play.asked(1);
+    int failed = 0;
+    for (; failed < 10 && play.engine->end() == Engine::End::none; ++failed) {
+        play.clock.advance(Seconds(0.5));
+        const auto worker = static_cast<WorkerIndex>(failed % 2);
+        play.finish(worker, ids[worker], Outcome::failed, "No module named 'sklearn'");
+        if (play.engine->end() == Engine::End::none) ids[worker] = play.asked(worker);
+    }
+    EXPECT_EQ(failed, 3);
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+}
+
 TEST_F(Failures, AValueThatComesWithTheEndIsThatOfTheOnlyStepOfAScriptThatDecidesHowManyThereAre) {
     Study study = study_of(100, 9);
     study.budget.open = true;
