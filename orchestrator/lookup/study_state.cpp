@@ -31,7 +31,9 @@ std::string_view state_of(const StudySnapshot& snapshot) {
 std::string ended_of_budget(const StudySnapshot& snapshot) {
     const std::string ended = std::to_string(count_ended(snapshot.record));
     const Budget& budget = snapshot.study.budget;
-    return is_open_ended(budget) ? ended : ended + '/' + std::to_string(budget.trials);
+    // The budget may have been lowered below the number of trials.
+    const auto trials = std::max(budget.trials, static_cast<std::int64_t>(snapshot.record.trials.size()));
+    return is_open_ended(budget) ? ended : ended + '/' + std::to_string(trials);
 }
 
 std::string metrics_text(const Objective& objective) {

@@ -72,6 +72,7 @@ std::string end_report(const Study& study, const StudyFolder& folder, RunOutcome
     view::ReportFacts facts{folder.path.string(), failed ? "the search failed" : outcome.reason,
                             can_resume(study, outcome), resume};
     facts.failed = failed;
+    facts.reason_follows = failed || (exit_code(outcome) == 0 && !best_trial(outcome.record, study.objective));
     if (!outcome.signal && !outcome.folder_lost) {
         StudySnapshot snapshot{folder, study, std::move(outcome.record), std::nullopt, std::move(outcome.store)};
         facts.insights = insights_of(snapshot);

@@ -67,7 +67,7 @@ std::string greeting(const Study& study, const SessionView& view) {
     const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));
     const std::int64_t finished = count_ended(view.record);
     const std::string of = is_open_ended(study.budget) ? "" : " of " + std::to_string(budget);
-    if (finished >= study.budget.trials)
+    if (finished >= budget)
         return study.name + " is complete (" + std::to_string(finished) + "/" + std::to_string(budget) +
                "); `--trials " + std::to_string(2 * budget) + "` adds more\n";
     return "Resuming " + study.name + ": " + std::to_string(view::count_started(view.record)) + of +

@@ -308,8 +308,7 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     }
 
     auto insights = facts.insights;
-    // A session that failed says why at its end.
-    const std::string failure = facts.failed ? "" : failure_line(study, record, ranked.empty());
+    const std::string failure = facts.reason_follows ? "" : failure_line(study, record, ranked.empty());
     for (std::string line : {failure, savings_line(study, record), hosts_line(record)})
         if (!line.empty())
             insights.insert(std::find_if(insights.begin(), insights.end(),

@@ -16,6 +16,7 @@ struct ReportFacts {
     std::string source;                      ///< arguments of the `hpo run` that resumes it
     std::vector<std::string> insights = {};  ///< findings about the parameters, one per line
     bool failed = false;                     ///< the session failed, so that trials which it started have no end
+    bool reason_follows = false;             ///< an error after the report says why no trial has a value
 };
 
 /// Returns the best value, the five best trials with their parameters, findings, the savings of stopping, the next

@@ -196,9 +196,8 @@ TEST(Pictures, TheReportOfAStudyWithoutAValueSaysSoFirst) {
                 AllOf(Mentions("sample: ", "val_accuracy", "1 trial", "3.0 s"), Mentions("budget", ": 1 failed")));
     EXPECT_THAT(text, Not(HasSubstr("hpo best")));
     EXPECT_THAT(text, Mentions("Failed ", " trial 1", "ValueError: no", "hpo show sample/1"));
-    facts.failed = true;
-    EXPECT_THAT(draw_report(sample_study(), record, {3, 1, false}, facts, {}), Not(HasSubstr("ValueError")))
-        << "the error of the session says it";
+    facts.reason_follows = true;
+    EXPECT_THAT(draw_report(sample_study(), record, {3, 1, false}, facts, {}), Not(HasSubstr("ValueError")));
 }
 
 TEST(Pictures, TheReportOfAStudyWithAValueTellsOfFailuresAndNotOfDivergence) {
