@@ -373,7 +373,7 @@ std::string bound_text(const AtBound& bound) {
 namespace {
 
 std::string noise_text(const Study& study, const Noise& noise) {
-    const std::string deviation = with_digits(noise.deviation, 3);
+    const std::string deviation = trimmed_number(noise.deviation);
     switch (noise.source) {
         case Noise::Source::repeats:
             return study.objective.metric + " varies by " + deviation + " from seed to seed";

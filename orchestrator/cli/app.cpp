@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
@@ -84,7 +86,23 @@ const CLI::App* find_command(const CLI::App& program, const std::string& name) {
     return nullptr;
 }
 
+namespace {
+
+/// Words for what commands do, in other tools (Optuna, NNI, W&B, Ray) and in general.
+constexpr std::pair<std::string_view, std::string_view> other_words[] = {
+    {"best-trial", "best"}, {"create", "init"},    {"dashboard", "serve"}, {"delete", "rm"},  {"kill", "stop"},
+    {"list", "ls"},         {"log", "logs"},       {"optimize", "run"},    {"remove", "rm"},  {"rename", "mv"},
+    {"resume", "run"},      {"search", "run"},     {"start", "run"},       {"status", "top"}, {"sweep", "run"},
+    {"trials", "ls"},       {"validate", "check"}, {"view", "top"},        {"web", "serve"},  {"best-trials", "best"},
+};
+
+}  // namespace
+
 std::string unknown_command(const std::string& name) {
+    const auto* const other =
+        std::ranges::find(other_words, name, &std::pair<std::string_view, std::string_view>::first);
+    if (other != std::end(other_words))
+        return "no command '" + printable(name) + "'; did you mean '" + std::string(other->second) + "'?";
     std::vector<std::string_view> names;
     for (const Command& command : command_table()) names.push_back(command.name);
     return "no command '" + printable(name) + "'" + study::suggestion(name, names);

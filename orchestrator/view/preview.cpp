@@ -358,7 +358,9 @@ std::string concurrency_row(const ConcurrencyPreview& search) {
                        (search.remembered ? ", as an earlier session found" : "");
     if (search.most > search.start)
         text += ", more (at most " + std::to_string(search.most) + ") while the total work per second rises";
-    if (search.start > 1) text += ", fewer where it does not fall";
+    if (search.start > 1)
+        text += search.most > search.start ? ", fewer where it does not fall"
+                                           : ", fewer where the total work per second does not fall by that";
     return row("  chosen", text + " (resources.parallel sets it)");
 }
 

@@ -137,6 +137,9 @@ TEST_F(Commands, WrongUsageExitsWithTwoAndSuggestsTheCure) {
     const CommandResult unknown_command = hpo_command({"stpo"});
     EXPECT_EQ(unknown_command.code, 2);
     EXPECT_THAT(unknown_command.err, HasSubstr("'stop'"));
+    for (const auto& [word, command] :
+         {std::pair("resume", "run"), std::pair("best-trial", "best"), std::pair("web", "serve")})
+        EXPECT_THAT(hpo_command({word}).err, HasSubstr("'" + std::string(command) + "'")) << "as other tools call it";
     const CommandResult misspelt = hpo_command({"ls", "--jsn", "phase1"});
     EXPECT_EQ(misspelt.code, 2);
     EXPECT_THAT(misspelt.err, Mentions("'--jsn'", "'--json'"));
