@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "hpo/short_hash.hpp"
+#include "orchestrator/engine/imported_files.hpp"
 #include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/script/home.hpp"
 
@@ -38,16 +39,24 @@ CodeState code_state(const Study& study) {
 
 namespace {
 
-/// Calls `visit(argument, path, status)` for each argument of the script's command that is a file.
+/// Calls `visit(name, path, status)` for each argument of the script's command that is a file, and for the modules of
+/// its own folder that a Python program imports.
 template <class Visit>
 void for_each_file(const Study& study, Visit&& visit) {
     const ScriptWorker* script = study.script();
     if (script == nullptr) return;
     const std::filesystem::path home = script::home_of(*script);
-    for (const std::string& argument : script->command) {
+    const auto visit_file = [&](const std::string& name, const std::filesystem::path& path) {
         struct stat info {};
+        const bool is_file = ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+        if (is_file) visit(name, path, info);
+        return is_file;
+    };
+    for (const std::string& argument : script->command) {
         const std::filesystem::path path = home / argument;
-        if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) visit(argument, path, info);
+        if (!visit_file(argument, path) || path.extension() != ".py") continue;
+        for (const std::filesystem::path& imported : imported_files(path))
+            visit_file(argument[0] == '/' ? imported.string() : imported.lexically_relative(home).string(), imported);
     }
 }
 

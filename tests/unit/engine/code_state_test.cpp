@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace hpo {
 namespace {
@@ -48,6 +49,25 @@ TEST_F(ChangedFiles, AFileWithOtherBytesHasChangedWheneverItWas) {
 TEST_F(ChangedFiles, TheTimeDecidesWhereNoFingerprintIsKnown) {
     EXPECT_EQ(files_changed_since(study_, "", long_ago), (std::vector<std::string>{"train.py", "data.csv"}));
     EXPECT_EQ(files_changed_since(study_, "", far_ahead), std::vector<std::string>{});
+}
+
+TEST_F(ChangedFiles, ModulesThatAPythonProgramImportsFromItsFolderCount) {
+    std::filesystem::create_directories(folder_ / "parts" / "deep");
+    write("train.py",
+          "import os, model as m, absent\nfrom parts import (loss,\n    other)\n# import unused\nmodel.fit()");
+    write("model.py", "def f():\n    from parts.deep.layer import Layer as L  # within a function");
+    write("unused.py", "");
+    write("parts/__init__.py", "");
+    write("parts/loss.py", "from .deep import layer\nfrom .. import helper\nimport model, train");
+    write("parts/deep/layer.py", "import numpy");
+    write("helper.py", "");
+    const std::string before = fingerprints_of_files(study_);
+    std::string names;
+    std::istringstream lines(before);
+    for (std::string print, name; lines >> print >> name;) names += name + " ";
+    EXPECT_EQ(names, "train.py model.py parts/__init__.py parts/loss.py parts/deep/layer.py helper.py data.csv ");
+    write("parts/deep/layer.py", "import torch");
+    EXPECT_EQ(files_changed_since(study_, before, far_ahead), std::vector<std::string>{"parts/deep/layer.py"});
 }
 
 TEST(CodeState, ALongListOfChangedFilesEndsWithALineThatSaysSo) {
