@@ -71,9 +71,12 @@ const char* cure_of(const string& key) {
 }  // namespace
 
 string form_of(string_view line, string_view name) {
-    const string small = lower_case(line), wanted = lower_case(name);
+    const string small = lower_case(line);
+    string wanted = lower_case(name);
+    if (small.find(wanted) == string::npos) std::replace(wanted.begin(), wanted.end(), '_', ' ');  // "val loss"
     string_view before = string_view(small).substr(0, small.find(wanted));
-    if (before.size() == small.size()) {  // a row of a table, which may have a label
+    const bool row = before.size() == small.size();
+    if (row) {  // of a table, which may have a label
         std::size_t label = 0;
         while (label < small.size() && is_letter(small[label])) ++label;
         before = before.substr(0, label);
@@ -89,7 +92,7 @@ string form_of(string_view line, string_view name) {
                            });
         if (plain && !is_word_of(word, passing_words)) form += (form.empty() ? "" : " ") + string(word);
     }
-    if (before.size() + wanted.size() >= small.size()) return form;
+    if (row || before.size() + wanted.size() >= small.size()) return form;
     if (string_view("'\"").find(before.empty() ? ' ' : before.back()) != string_view::npos) form += before.back();
     const auto sign = small.find_first_not_of(" \t'\"", before.size() + wanted.size());
     if (sign != string::npos && string_view(":=").find(small[sign]) != string_view::npos) form += small[sign];
