@@ -108,7 +108,7 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     note_unread(text, reading);
     note_ambiguous(text, reading);
     note_too_long(text, reading);
-    subjects_.take(text, reading);
+    subjects_.take(text, reading, objective_in(reading, needs_.objective) != nullptr);
     leave_out_settings(text, reading);
     if (const auto count = count_in(reading)) reached_ = count;
     reading.announced_best = std::exchange(best_follows_, reading.metrics.empty() && announces_best(text));

@@ -353,7 +353,7 @@ bool has_settings_alone(const Reading& reading) {
            std::all_of(reading.metrics.begin(), reading.metrics.end(), is_setting);
 }
 
-void Subjects::take(string_view line, const Reading& reading) {
+void Subjects::take(string_view line, const Reading& reading, bool reports) {
     const string small = lower_case(line);
     note_repetitions(small, subject_);
     note_epoch(small, reading);
@@ -366,7 +366,7 @@ void Subjects::take(string_view line, const Reading& reading) {
         if (subject_.size() < max_keys) subject_[string(count->word)] = count->text;
         return;
     }
-    if (is_settings(line, reading)) {
+    if (!reports && is_settings(line, reading)) {
         subject_[heading_key] = string(trim(line).substr(0, max_quoted_bytes));
         return;
     }

@@ -21,7 +21,8 @@ class Subjects {
     /// Takes a line with its metrics: a heading such as "=== SVC ===", "Random Forest:" or a name on a line of its own
     /// above metrics, a field such as "Dataset: iris", "Fold 1/5" or "seed=0", or what is trained from here on:
     /// "Fitting model: CatBoost ...", settings ("lr = 0.1"), or the first epoch once more.
-    void take(std::string_view line, const Reading& reading);
+    /// `reports` is true for a line with the objective, which is no object of settings.
+    void take(std::string_view line, const Reading& reading, bool reports);
     /// Returns the subject of a metric in this line, the last one that was taken.
     [[nodiscard]] Subject of(const Reading& reading, std::string_view metric) const;
 

@@ -261,6 +261,10 @@ TEST(Reports, OfSeveralFoldsAreToldWithTheirFirstLines) {
     EXPECT_EQ(read_output("acc", epochs("manifold # acc $\n")).warning.find("folds"), std::string::npos);
 }
 
+TEST(Reports, ThatAreObjectsWithoutAnyKnownWordAreNoSettings) {
+    EXPECT_EQ(read_output("FID", epochs("{\"pass\": #, \"FID\": $}\n")).warning, "");
+}
+
 TEST(Reports, OfSeveralModelsAreTold) {
     const std::string models =
         "Fitting model: LightGBM ...\n\t0.84\t = Validation score   (accuracy)\n"
