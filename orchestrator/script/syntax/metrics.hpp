@@ -54,6 +54,7 @@ struct Reading {
     bool announced_best = false;      ///< true if the line before it announces the best result
     std::string text;                 ///< the line
     std::string sample;               ///< "10 images" of "accuracy for 10 images per class: 0.9"
+    bool row_is_named = false;        ///< true if texts name the row, as models in a leaderboard, and no numbers do
     std::string row;                  ///< of a table whose rows are of settings and no steps: "mtry 2"
     std::vector<std::string> unread;  ///< columns of a table whose cells hold numbers that cannot be read
     std::vector<std::string> listed;  ///< metrics of several records in the line, whose numbers are left out

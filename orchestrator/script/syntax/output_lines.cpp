@@ -55,7 +55,9 @@ class OutputReader final : public LineReader {
     void name_record(Reading& reading) const {
         const auto counts = [](const NamedNumber& one) { return is_counter(one.name); };
         const bool counted = reading.epoch || std::any_of(reading.metrics.begin(), reading.metrics.end(), counts);
-        if (!counted && !reading.metrics.empty()) reading.row = "record " + std::to_string(*record_);
+        if (counted || reading.metrics.empty()) return;
+        reading.row = "record " + std::to_string(*record_);
+        reading.row_is_named = true;
     }
 
     void read_text(const string& text, Reading& reading) {

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* heading_key = "heading";
 constexpr const char* words_key = "words";
 constexpr const char* row_key = "row";
+constexpr const char* counted_row_key = "row of a number";  ///< which may count steps under any name
 constexpr const char* sample_key = "sample";
 constexpr const char* file_key = "file";
 constexpr const char* process_key = "pid";
@@ -465,7 +466,7 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
     if (!reading.sample.empty()) all[sample_key] = reading.sample;
     if (string file = file_in_front(reading.text); !file.empty()) all[file_key] = std::move(file);
     if (!reading.row.empty()) {
-        all[row_key] = reading.row;
+        all[reading.row_is_named ? row_key : counted_row_key] = reading.row;
         all.erase(process_key);  // a column
     } else
         all[words_key] = words_behind(reading.text);
@@ -487,7 +488,7 @@ bool is_repetition(const string& key) {
 }
 
 bool is_part_of_result(const string& key) {
-    constexpr string_view parts_of_result[] = {"fold", "seed", "run", "repeat", row_key};
+    constexpr string_view parts_of_result[] = {"fold", "seed", "repeat", row_key};
     return contains(parts_of_result, key);
 }
 

@@ -301,6 +301,7 @@ bool Tables::read_indexed(const Columns& columns, const Cells& cells, string_vie
     }
     if (texts.empty()) return false;
     reading.row = texts;
+    reading.row_is_named = true;
     for (std::size_t i = 0; i < count; ++i)
         if (const auto number = number_in(cells[i + 1])) reading.add(columns.names[i], *number);
     return true;
@@ -406,6 +407,7 @@ bool Tables::read_row(Columns& columns, const Cells& all_cells, Reading& reading
     if (of_texts) {
         for (const string_view cell : cells)
             if (is_text(cell)) reading.row += string(cell) + ' ';
+        reading.row_is_named = true;
         texts = 0;
     }
     const std::size_t least = has_label && columns.separator == ' ' ? 2 : 1;
@@ -498,6 +500,7 @@ bool Tables::read_named(const Columns& columns, std::span<const string_view> cel
     const string name = name_in(cells[static_cast<std::size_t>(column - names.begin())]);
     if (!name.empty()) reading.add(name, *number_in(*number));
     reading.row = texts;
+    reading.row_is_named = true;
     return !name.empty();
 }
 

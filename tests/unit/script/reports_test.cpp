@@ -572,7 +572,7 @@ TEST(Reports, RecordsOfAListInSeveralLinesAreStepsIfTheyCountThem) {
 TEST(Reports, ThatEndWithOneOfSeveralFoldsAreRefused) {
     for (const std::string fold :
          {"fold # acc $\n", "Fold #/3: acc = $\n", "===== Fold # =====\nacc: $\n", "seed=# acc=$\n",
-          "Run #:\nepoch 1 acc 0.5\nepoch 2 acc $\n", "{\"fold\": #, \"acc\": $}\n"}) {
+          "Repeat #:\nepoch 1 acc 0.5\nepoch 2 acc $\n", "{\"fold\": #, \"acc\": $}\n"}) {
         const Found found = read_output("acc", epochs(fold));
         EXPECT_THAT(found.refusal, ::testing::HasSubstr("objective.metric")) << fold;
         EXPECT_THAT(read_output("acc", epochs(fold), {"acc\\D+(?<acc>{number})"}).refusal, ::testing::IsEmpty())
@@ -581,7 +581,8 @@ TEST(Reports, ThatEndWithOneOfSeveralFoldsAreRefused) {
     }
     for (const std::string whole : {"fold # acc $\n", "===== Fold # =====\nacc: $\n"})
         EXPECT_EQ(read_output("acc", epochs(whole, {}, "acc: 0.85\n")).refusal, "") << whole;
-    for (const std::string one : {"fold 2 epoch # acc $\n", "epoch # seed # acc $\n", "task # acc $\n", "k=# acc $\n"})
+    for (const std::string one :
+         {"fold 2 epoch # acc $\n", "epoch # seed # acc $\n", "task # acc $\n", "Run: #, acc: $\n", "k=# acc $\n"})
         EXPECT_EQ(read_output("acc", epochs(one)).refusal, "") << one;
 }
 
@@ -591,6 +592,8 @@ TEST(Reports, ThatEndWithOneOfSeveralRowsOfModelsAreRefused) {
     EXPECT_EQ(read_output("score", table + "score: 0.7\n").refusal, read_output("score", table).refusal) << "again";
     EXPECT_EQ(read_output("score", table + "\nscore: 0.6\n").refusal, "");
     EXPECT_EQ(read_output("loss", "epoch,model,loss\n1,a,0.5\n2,b,0.25\n").refusal, "");
+    EXPECT_EQ(read_output("loss", "kimg loss\n1 0.5\n2 0.25\n").refusal, "") << "counted under an unknown name";
+    EXPECT_EQ(read_output("loss", "kimg,loss,best\n1,0.5,yes\n2,0.75,no\n").refusal, "");
 }
 
 TEST(Reports, UnderTheVeryNameAfterAnotherHasBeenUsedAreRefused) {
