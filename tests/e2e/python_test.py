@@ -616,6 +616,15 @@ class Results(Python):
             print(len(study.front))
             mixed = hpo.Study("mixed", space=space, objective=("val_loss", {"metric": "f1", "direction": "maximize"}))
             print(mixed.metric, mixed.direction)
+            listed = hpo.Study("listed", space=space, objective=["loss", "f1"], direction=["minimize", "maximize"])
+            listed.optimize(lambda trial: {"loss": trial.number, "f1": trial.number}, 3)
+            assert len(listed.front) == 3, listed.front
+            try:
+                hpo.Study("short", space=space, objective=["loss", "f1"], direction=["minimize"])
+            except ValueError as error:
+                assert "has 1 and objective= 2" in str(error), error
+            else:
+                assert False
             """)
         self.assertEqual(out.splitlines(), ["3", "val_loss minimize"])
         self.assertIn('"at": "last"', (self.folder / "runs/names/study.yaml").read_text())

@@ -175,7 +175,7 @@ def _conditions(name: str, paths: Sequence[Space], space: Mapping[str, Mapping[s
     return {parent: [space[parent]["choices"][index] for index in indices] for parent, indices in allowed.items()}
 
 
-def study_keys(*, objective: Any, direction: Optional[str], at: Optional[str], trials: Optional[int],
+def study_keys(*, objective: Any, direction: Union[str, Sequence[str], None], at: Optional[str], trials: Optional[int],
                epochs: Optional[int], time: Union[str, float, None], patience: Optional[int], seed: Optional[int],
                repeats: Optional[int], sampler: Any, stopping: Any, where: Any, constraints: Any, start: Any,
                warm_start: Any) -> Dict[str, Any]:
@@ -203,16 +203,22 @@ def study_keys(*, objective: Any, direction: Optional[str], at: Optional[str], t
     return keys
 
 
-def _objectives(given: Sequence[Any], direction: Optional[str], at: Optional[str]) -> List[Dict[str, Any]]:
-    """Several objectives: names, or mappings. `direction` is that of each without one of its own."""
+def _objectives(given: Sequence[Any], direction: Union[str, Sequence[str], None],
+                at: Optional[str]) -> List[Dict[str, Any]]:
+    """Several objectives: names, or mappings. `direction` is that of each without one of its own, or has one for each."""
     objectives = []
-    for one in given:
+    directions: List[Optional[str]] = ([direction] * len(given) if direction is None or isinstance(direction, str)
+                                       else list(direction))
+    if len(directions) != len(given):
+        raise ValueError(f"direction= has {len(directions)} and objective= {len(given)}: give one for each, or a single one "
+                         "for all")
+    for one, its_direction in zip(given, directions):
         if not isinstance(one, (str, Mapping)):
             raise TypeError(f"objective= has {one!r}, of type {type(one).__name__}: name a metric, or give "
                             "{\"metric\": ..., \"direction\": ...}")
         read = {"metric": one} if isinstance(one, str) else dict(one)
-        if direction is not None:
-            read.setdefault("direction", direction)
+        if its_direction is not None:
+            read.setdefault("direction", its_direction)
         objectives.append(read)
     if at is not None and objectives:
         objectives[0].setdefault("at", at)

@@ -87,7 +87,7 @@ class Study:
     def __init__(self, study: Union[str, "os.PathLike[str]", None] = None, *,
                  space: Union[Mapping[str, Any], Callable[[Space], Any], None] = None,
                  objective: Union[str, Mapping[str, Any], Sequence[Union[str, Mapping[str, Any]]], None] = None,
-                 direction: Optional[str] = None, at: Optional[str] = None, trials: Optional[int] = None,
+                 direction: Union[str, Sequence[str], None] = None, at: Optional[str] = None, trials: Optional[int] = None,
                  epochs: Optional[int] = None, time: Union[str, float, None] = None, patience: Optional[int] = None,
                  seed: Optional[int] = None, repeats: Optional[int] = None,
                  sampler: Union[str, Mapping[str, Any], None] = None,
@@ -101,9 +101,9 @@ class Study:
 
         `space`: names to hpo.Float, hpo.Int, hpo.Categorical or a list of choices, or a function that defines them (see
         Space). `objective`: the metric to optimize, in a `direction`, minimize or maximize (val_loss, loss and
-        val_accuracy have theirs); several are a list of names, all in `direction`, or of {"metric": ..., "direction":
-        ...}. `trials` (64; with `time` alone as many as it allows), `epochs` (the steps of a trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to
-        `warm_start` are the keys of a study file (docs/studies.md), and override those of `study` without `space`.
+        val_accuracy have theirs); several are a list of names, all in `direction` or each in that of a list, or of
+        {"metric": ..., "direction": ...}. `trials` (64; with `time` alone as many as it allows), `epochs` (the steps of a
+        trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to `warm_start` are the keys of a study file (docs/studies.md), and override those of `study` without `space`.
 
         `store=False` keeps nothing. `set`: any key, such as "budget.trials=50". `program`: hpo itself; by default
         $HPO_PROGRAM, the one that this client belongs to, or the one on the PATH.
