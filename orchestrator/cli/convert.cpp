@@ -15,6 +15,8 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "hpo/shell_word.hpp"
+#include "hpo/sqlite_file.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/moved_aside.hpp"
 #include "orchestrator/import/convert.hpp"
@@ -72,6 +74,9 @@ int convert_command(const ConvertArguments& arguments) {
     std::signal(SIGXFSZ, SIG_IGN);
     const auto text = read_file(arguments.file);
     if (!text) throw Fatal(text.error().message);
+    if (text->starts_with(sqlite_magic))
+        throw Fatal(arguments.file + ": this is a database; hpo import " + shell_word(arguments.file) +
+                    " stores the trials of a study of Optuna");
     const auto read_beside = [&](const std::string& name) {
         return read_file(fs::path(arguments.file).parent_path() / name);
     };

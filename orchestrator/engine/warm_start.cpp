@@ -1,6 +1,8 @@
 #include "orchestrator/engine/warm_start.hpp"
 
 #include "hpo/printable.hpp"
+#include "hpo/shell_word.hpp"
+#include "hpo/sqlite_file.hpp"
 #include "orchestrator/engine/alike_studies.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
@@ -21,6 +23,9 @@ Result<StudyFolder> find_study(const std::string& named) {
     if (const StudyFolder folder{path.filename().empty() ? path.parent_path() : path};
         fs::exists(folder.database(), ignored))
         return folder;
+    if (is_sqlite_file(path))
+        return Error{"'" + named + "' is a database: hpo import " + shell_word(named) +
+                     " stores the trials of a study of Optuna as a study, whose name belongs here"};
     return Error{"there is no study '" + named + "' below " + runs_folder().string() +
                  "/, and no folder of that name holds one (hpo ls lists all studies)"};
 }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hpo/sqlite_file.hpp"
 #include "orchestrator/import/optuna_journal.hpp"
 #include "orchestrator/store/sqlite.hpp"
 
@@ -151,7 +152,6 @@ class Reader {
 
 Result<OptunaStudy> read_optuna(const fs::path& file, const std::string& name) {
     constexpr int patience_ms = 5000;
-    constexpr std::string_view magic("SQLite format 3\0", 16);
     std::error_code ignored;
     if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored))
         return Error{file.string() + (fs::is_directory(file, ignored) ? ": is a folder" : ": is no regular file") +
@@ -159,14 +159,14 @@ Result<OptunaStudy> read_optuna(const fs::path& file, const std::string& name) {
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
-    std::string text(magic.size(), '\0');
+    std::string text(sqlite_magic.size(), '\0');
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(stream.gcount()));
     if (text.starts_with('{')) {
         text.append(std::istreambuf_iterator<char>(stream), {});
         return read_optuna_journal(text, file.string(), name);
     }
-    if (text != magic)
+    if (text != sqlite_magic)
         return Error{
             file.string() +
             ": is neither an SQLite database nor a journal of Optuna: copy the study of another storage into a "

@@ -11,6 +11,7 @@
 #include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
 #include "hpo/shell_word.hpp"
+#include "hpo/sqlite_file.hpp"
 #include "orchestrator/init/data_facts.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/sampling/allowed.hpp"
@@ -113,6 +114,9 @@ Study load_study(const std::string& name, const Overrides& overrides, WithoutWor
     const fs::path file = file_of(name);
     std::error_code ignored;
     if (file != name && !fs::exists(file, ignored)) no_such_study(name, "no file and no study");
+    if (is_sqlite_file(file))
+        throw Fatal(file.string() + ": this is no study file but a database; hpo import " + shell_word(file.string()) +
+                    " stores the trials of a study of Optuna");
     const bool is_folder = fs::is_directory(file, ignored);
     if (file == name && fs::exists(file, ignored) && !init::format_of(name, is_folder).empty())
         throw Fatal(name + ": this is " + (is_folder ? "a folder" : "no study but data or a script") + "; hpo init " +

@@ -262,11 +262,17 @@ class Import(Exchange):
         self.hpo("import", file, "--study", "yours", status=1)
         self.assertIn("my study", self.error)
 
+        for command in (("convert", file), ("check", file), ("run", file)):
+            self.hpo(*command, status=1)
+            self.assert_mentions(self.error, "optuna.db", "hpo import")
+
         # Others learn from it, and it goes on.
         (self.folder / "t.py").touch()
         learning = self.study("study: next\nobjective: {metric: loss, direction: minimize}\nspace:\n  rate: {type: float, low: 0.01, high: 1, log: true}\n"
                                 "  width: {type: int, low: 16, high: 64, step: 16}\nworker: {command: [python3, t.py, '{rate}', '{width}']}\nwarm_start: [my-study]\n")
         self.assert_mentions(self.hpo("check", learning), "my-study", "20 trials", "rate, width")
+        self.hpo("check", learning, "--set", "warm_start=[optuna.db]", status=1)
+        self.assert_mentions(self.error, "warm_start", "hpo import optuna.db")
         asked = subprocess.run([HPO, "ask-tell", "my-study", "--set", "budget.trials=21"], input='{"ask": 1}\n', capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(json.loads(asked.stdout)["trials"][0]["trial"], 21, asked.stderr)
 
