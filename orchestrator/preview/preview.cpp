@@ -149,6 +149,7 @@ ScriptPreview script_trials(const Study& study, PackingQuestion question) {
     const ScriptWorker& script = *study.script();
     ScriptPreview preview;
     preview.home = script::home_of(script);
+    preview.program = program_on_path(script);
     preview.unused = script::unused_parameters(study);
     preview.shadowed = shadowed_files(study);
     if (script.metrics)

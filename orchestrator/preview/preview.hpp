@@ -60,6 +60,7 @@ struct NativePreview {
 /// The trials of a study that runs a script.
 struct ScriptPreview {
     std::string home;                           ///< folder that relative paths start from
+    std::string program;                        ///< path of a program that is found by $PATH; empty for another
     std::vector<std::string> unused;            ///< parameters that no placeholder contains and no file of the script
     std::vector<std::string> shadowed;          ///< warnings of shadowed_files()
     std::vector<std::string> pattern_warnings;  ///< about worker.metrics

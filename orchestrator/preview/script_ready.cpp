@@ -156,6 +156,12 @@ std::vector<string> shadowed_files(const Study& study) {
     return warnings;
 }
 
+string program_on_path(const ScriptWorker& script) {
+    const string& program = script.command.front();
+    const bool named = program.find('/') == string::npos && script::placeholders(program).empty();
+    return named ? script::path_of(program, path_of(script)) : string();
+}
+
 std::optional<ScriptProblem> missing_program(const Study& study) {
     if (!study.script()) return std::nullopt;
     const ScriptWorker& script = *study.script();

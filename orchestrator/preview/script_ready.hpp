@@ -14,6 +14,9 @@ struct ScriptProblem {
     std::string message;
 };
 
+/// Returns the path of the script's program where the command names it without one, such as python3; else empty.
+std::string program_on_path(const ScriptWorker& script);
+
 /// Returns the problem of a script whose program, interpreter or file is missing on this machine, or may not be used. A
 /// program or file whose name depends on the trial is not checked. Reads the file system.
 std::optional<ScriptProblem> missing_program(const Study& study);

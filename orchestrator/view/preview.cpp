@@ -314,7 +314,8 @@ std::string script_rows(const Study& study, const ScriptPreview& preview, bool o
                                          : ", on a device";
     const std::int64_t processes = study.resources.trial.processes;
     const std::string ranks = processes > 1 ? " in " + std::to_string(processes) + " processes" : "";
-    std::string text = row("trial", "runs " + script.command.front() + ranks + where);
+    const std::string path = preview.program.empty() ? "" : " (" + preview.program + ")";
+    std::string text = row("trial", "runs " + script.command.front() + path + ranks + where);
     if (!script.metrics && processes > 1)
         text += row("", "must speak with hpo itself (Python: import hpo), as no argument has a placeholder");
     text += folder_rows(script, preview) + report_rows(study, preview);

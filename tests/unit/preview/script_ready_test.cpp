@@ -21,5 +21,11 @@ TEST(ScriptReady, AStudyWithoutAScriptHasNoFilesAndNoUnusedParameters) {
     }
 }
 
+TEST(ScriptReady, AProgramThatIsNamedWithoutItsPathIsTheFirstOfThePath) {
+    EXPECT_THAT(program_on_path({.command = {"sh"}}), ::testing::EndsWith("/sh"));
+    EXPECT_THAT(program_on_path({.command = {"./sh"}}), IsEmpty());
+    EXPECT_THAT(program_on_path({.command = {"{shell}"}}), IsEmpty());
+}
+
 }  // namespace
 }  // namespace hpo
