@@ -8,6 +8,13 @@
 
 namespace hpo::script {
 
+namespace {
+
+/// Returns true for words that say that something has ended or goes on, such as trained and validating.
+bool is_phase_done(string_view word) { return word.ends_with("ed") || word.ends_with("ing") || word == "done"; }
+
+}  // namespace
+
 bool LineName::skip_sample(const Token& count) {
     if (!counts_sample(words_.back(), count)) return false;
     const auto name_end = std::find_if(words_.begin() + 1, words_.end(), is_preposition);
@@ -86,6 +93,16 @@ bool LineName::skip_arguments() {
     for (std::size_t i = at_ + 1; i < end && qualifier_.empty(); ++i)
         if (is(i, Kind::word)) qualifier_ = phase_word_of(tokens_[i].text);
     at_ = end;
+    return true;
+}
+
+bool LineName::skip_budget() {
+    const bool budget = is(at_ + 1, Kind::number) && is(at_ + 2, Kind::word) && is_unit(tokens_[at_ + 2].text) &&
+                        is(at_ + 3, Kind::close, ")") && is(at_ + 4, Kind::word);
+    const string word = lower_case(words_.back());
+    const bool tells = is_label(words_) || is_progress(word) || is_phase_done(word);
+    if (!budget || tells || words_ != essence(words_)) return false;
+    at_ += 4;
     return true;
 }
 

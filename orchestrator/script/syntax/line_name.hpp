@@ -23,6 +23,8 @@ class LineName : protected LinePart {
     /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5". One that names the data is
     /// the label: "acc(model, val) = 0.5", "acc(x_val, y_val) = 0.5".
     bool skip_arguments();
+    /// Skips a time in brackets between the words of a name: "flaml (10 min) accuracy = 0.5".
+    bool skip_budget();
     /// Returns true if the bracket at this token, behind words, may hold their value and not an index or a counter:
     /// "Pseudo dice [0.81]".
     [[nodiscard]] bool may_hold_value(const Token& bracket) const;

@@ -34,7 +34,8 @@ bool LinePart::note_spaced_progress() {
         return is(at, Kind::number) && tokens_[at].text.find_first_not_of("0123456789") == string_view::npos;
     };
     const bool ratio = is_whole(at_ - 1) && is(at_, Kind::junk, "/") && is_whole(at_ + 1) && is(at_ + 2, Kind::word);
-    const bool behind_number = words_.empty() && at_ > 1 && is(at_ - 2, Kind::number);
+    const std::size_t colon = at_ > 2 && is(at_ - 2, Kind::colon) ? 1 : 0;  // "epoch 3:  10 / 100 loss=0.5"
+    const bool behind_number = words_.empty() && at_ > 1 + colon && is(at_ - 2 - colon, Kind::number);
     if (!ratio || (!behind_number && !is_label(words_))) return false;
     const std::pair progress{static_cast<std::int64_t>(tokens_[at_ - 1].number),
                              static_cast<std::int64_t>(tokens_[at_ + 1].number)};

@@ -41,6 +41,9 @@ std::string normal_form(std::string_view name, Synonyms synonyms) {
     const auto phase =
         std::find_if(parts.begin(), parts.end(), [](const std::string& part) { return phase_of(part) != Phase::none; });
     if (phase != parts.end()) {
+        const auto set = phase + 1;  // "Test set accuracy"
+        if (synonyms != Synonyms::none && set != parts.end() && set + 1 != parts.end() && *set == "set")
+            parts.erase(set);
         std::rotate(parts.begin(), phase, phase + 1);
         const std::string first = parts[0];  // "Eval metrics/eval/accuracy"
         parts.erase(std::remove(parts.begin() + 1, parts.end(), first), parts.end());

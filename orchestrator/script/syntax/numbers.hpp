@@ -1,6 +1,7 @@
 // Finds numbers in text. The readers of lines share these functions.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -21,6 +22,24 @@ inline constexpr std::size_t max_quoted_bytes = 200;  ///< of a line in a messag
 
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Returns half of the last digit's unit: 0.005 for 0.75. Returns 0 for numbers of more digits than anyone prints.
+inline double half_digit(double number) {
+    constexpr double least = 1e-12, fine = 1e-9;
+    for (double unit = 1; unit > least; unit /= 10)
+        if (const double count = number / unit; std::abs(count - std::round(count)) < fine * std::abs(count) + fine)
+            return unit / 2;
+    return 0;
+}
+
+/// Returns true if one number is the other with fewer digits: 0.75 and 0.7512, but not 0.9573 and 0.95667. Programs
+/// that cut digits off are a unit of the last one away.
+inline bool same_but_rounded(double a, double b) {
+    constexpr double rounding = 0.005;  // relative
+    if (a == b || (std::isnan(a) && std::isnan(b))) return true;
+    const double distance = std::abs(a - b);
+    return distance <= rounding * std::abs(b) && distance < 2 * std::max(half_digit(a), half_digit(b));
+}
 
 /// Removes blanks and double quotes at both ends.
 inline string_view trim(string_view text) {

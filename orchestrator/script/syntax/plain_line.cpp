@@ -115,9 +115,12 @@ class LineParser : MetricGroups {
             return drop_part();  // "Epoch 1: 12%"
         }
         // "loss at step 100: 0.5" and "score at iteration 10 is 0.5"
-        if (words_.size() > 2 && is_counter(words_.back()) && is_preposition(words_[words_.size() - 2]) &&
+        const bool last =
+            words_.size() > 3 && (words_[words_.size() - 2] == "final" || words_[words_.size() - 2] == "last");
+        const std::size_t place = last ? 3 : 2;
+        if (words_.size() > place && is_counter(words_.back()) && is_preposition(words_[words_.size() - place]) &&
             (is_separator(at_) || is(at_, Kind::number) || is(at_, Kind::word))) {
-            words_.resize(words_.size() - 2);
+            words_.resize(words_.size() - place);
             return;
         }
         // "Loss step 100: 0.5" and "Loss value at 100: 0.5"
@@ -152,10 +155,17 @@ class LineParser : MetricGroups {
         if (name.empty() || name.size() > max_name || is_preposition(name.back()))
             prose_ = true;
         else
-            pairs_.push_back({words_, std::exchange(qualifier_, {}), number, unit_at(at_), doubt});
+            pairs_.push_back(
+                {words_, std::exchange(qualifier_, {}), number, is_percentage() ? "%" : unit_at(at_), doubt});
         words_.clear();
         scaled_ = false;
         skip_unit();
+    }
+
+    /// Returns true if the sign of a percentage stands before the words: "%WER 12.3".
+    [[nodiscard]] bool is_percentage() const {
+        const char* const begin = words_[0].data();
+        return begin > tokens_[0].text.data() && begin[-1] == '%';
     }
 
     /// Returns the share at this token if the words before it are a name. A share without a percent sign is one of a
@@ -217,7 +227,9 @@ class LineParser : MetricGroups {
             words_.size() == 1 && phase_of(words_[0]) != Phase::none && (is(at_, Kind::open, "[") || names_result(at_));
         if (counts && digits.find_first_not_of("0123456789") == string_view::npos)
             metrics_.set_label(words_);
-        else if (name_is_metric) {
+        else if (is_epoch(words_.back()) && counts_things(at_)) {
+            // "1 epoch = 2640 batches"
+        } else if (name_is_metric) {
             note_epoch(number);
             metrics_.add(
                 {words_, std::exchange(qualifier_, {}), number, unit_at(at_), average ? Doubt::none : doubt_of(at_)});
@@ -226,6 +238,12 @@ class LineParser : MetricGroups {
         words_.clear();
         scaled_ = false;
         skip_unit();
+    }
+
+    /// Returns true for a word at this token that the number before it counts, and names nothing behind it.
+    [[nodiscard]] bool counts_things(std::size_t at) const {
+        return is(at, Kind::word) && (is_sample(tokens_[at].text) || is_counter(tokens_[at].text)) &&
+               !is_separator(at + 1) && !is(at + 1, Kind::number);
     }
 
     /// Returns true for a metric of its own at this token, with its separator.
@@ -294,7 +312,9 @@ class LineParser : MetricGroups {
                 at_ = value->end;
                 return is_separator(at_) ? words_.clear() : on_bare_value(value->number, max_pair_words);
             }
-        if (token.text == "(" && !words_.empty() && (take_setting(token) || qualify() || skip_arguments())) return;
+        if (token.text == "(" && !words_.empty() &&
+            (take_setting(token) || qualify() || skip_arguments() || skip_budget()))
+            return;
         const bool indexed = token.text == "[" && token.gap == 0 && is(at_ + 2, Kind::close);
         if (indexed && !words_.empty() && has_metric_word(words_.back()) && is(at_ + 1, Kind::word) &&
             phase_of(tokens_[at_ + 1].text) != Phase::none && is_separator(at_ + 3) && value_at(at_ + 4) && qualify())

@@ -11,7 +11,7 @@ namespace {
 /// Sets the numbers of `reading` in `state`, the later one of each name.
 void merge(const Reading& reading, Reading& state) {
     if (reading.epoch) state.epoch = reading.epoch;
-    state.text = reading.text;
+    if (!reading.metrics.empty()) state.text = reading.text;  // and not of a blank line over the bar
     for (const NamedNumber& metric : reading.metrics) {
         if (NamedNumber* found = state.find(metric.name))
             found->number = metric.number;

@@ -12,7 +12,6 @@ namespace hpo::script {
 namespace {
 
 constexpr std::size_t most_values = 10'000;
-constexpr double rounding = 0.005;  ///< relative: a quotation may have fewer digits
 
 constexpr string_view passing_words[] = {
     "info", "debug", "warn", "warning", "error", "trace", "notice", "critical", "mon", "tue", "wed", "thu",
@@ -29,23 +28,6 @@ bool is_word_of(string_view word, const string_view (&words)[n]) {
     return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-/// Returns half of the last digit's unit: 0.005 for 0.75. Returns 0 for numbers of more digits than anyone prints.
-double half_digit(double number) {
-    constexpr double least = 1e-12, fine = 1e-9;
-    for (double unit = 1; unit > least; unit /= 10)
-        if (const double count = number / unit; std::abs(count - std::round(count)) < fine * std::abs(count) + fine)
-            return unit / 2;
-    return 0;
-}
-
-/// Returns true if one number is the other with fewer digits: 0.75 and 0.7512, but not 0.9573 and 0.95667. Programs
-/// that cut digits off are a unit of the last one away.
-bool same_but_rounded(double a, double b) {
-    if (a == b || (std::isnan(a) && std::isnan(b))) return true;
-    const double distance = std::abs(a - b);
-    return distance <= rounding * std::abs(b) && distance < 2 * std::max(half_digit(a), half_digit(b));
-}
-
 /// Returns true if `longer` is `line` behind what a logger adds: "INFO: epoch 1 ...", but not "11: ..." of "1: ...".
 bool is_logged(string_view longer, string_view line) {
     if (longer.size() <= line.size() || !longer.ends_with(line)) return false;
@@ -60,6 +42,20 @@ bool has_fine_clock(string_view line) {
     };
     return std::search(line.begin(), line.end(), shape.begin(), shape.end(), fits) != line.end();
 }
+
+std::vector<string_view> quoting_words_in(string_view form) {
+    std::vector<string_view> found;
+    for (std::size_t at = 0; at < form.size();) {
+        const auto end = std::min(form.find_first_of(" -_.!:='\"", at), form.size());
+        const string_view word = form.substr(at, end - at);
+        if (is_word_of(word, quoting_words)) found.push_back(word);
+        at = end + 1;
+    }
+    return found;
+}
+
+/// Returns true for a form whose quoting word is "final" alone.
+bool is_final(string_view form) { return quoting_words_in(form) == std::vector<string_view>{"final"}; }
 
 /// Returns the cure of several results whose subjects differ at `key`.
 const char* cure_of(const string& key) {
@@ -115,14 +111,7 @@ bool evaluates_best(string_view line) {
     return begins && small.find("best") != std::string::npos;
 }
 
-bool quotes(string_view form) {
-    for (std::size_t at = 0; at < form.size();) {
-        const auto end = std::min(form.find_first_of(" -_.!:='\"", at), form.size());
-        if (is_word_of(form.substr(at, end - at), quoting_words)) return true;
-        at = end + 1;
-    }
-    return false;
-}
+bool quotes(string_view form) { return !quoting_words_in(form).empty(); }
 
 // The first rule that applies decides. A further rule is a function with its reason, and its place in this table.
 constexpr Reports::Rule Reports::rules[] = {
@@ -175,10 +164,15 @@ Reports::Judgement Reports::average_beside_reports(const Report& report, const P
     return report.running || (ends_report_ && report.unfinished) ? Judgement{Verdict::none} : Judgement{};
 }
 
-/// Best values and the like are quoted, but a status may stand before the value of a new epoch: "epoch 3, improved:
-/// 0.7", "epoch 4, no gain: 0.7". The first quotation waits: with a second one of its form they are the reports.
+/// Best values and the like are quoted, unless the last evaluation has a value of its own ("Final evaluation | val
+/// loss: 0.4"). But a status may stand before the value of a new epoch: "epoch 3, improved: 0.7", "epoch 4, no gain:
+/// 0.7". The first quotation waits: with a second one of its form they are the reports.
 Reports::Judgement Reports::quotation(const Report& report, const Place& place) {
     if (!quotes(report.form) || report.form == form_ || (found_ && place.begins_epoch)) return {};
+    if (found_ && is_final(report.form) && !report.announced && !repeats_rounded(report)) {
+        warn(report, "both count as steps");
+        return count(report, Verdict::counts);
+    }
     if (found_) {
         if (!known(report) && !report.announced) warn(report, "the latter is taken for a quotation, which is no step");
         return Verdict::none;
@@ -217,7 +211,8 @@ Reports::Judgement Reports::line_again(const Report& report, const Place&) {
 /// A logger and print show the same numbers of an epoch or a step. Another epoch may have the same numbers.
 Reports::Judgement Reports::content_again(const Report& report, const Place& place) {
     const bool same_step = place.again || (report.count && !place.new_epoch);
-    return found_ && same_step && report.content == content_ ? Judgement{Verdict::none} : Judgement{};
+    const bool more = place.again && report.content.starts_with(content_);  // further metrics behind those of the line
+    return found_ && same_step && (more || report.content == content_) ? Judgement{Verdict::none} : Judgement{};
 }
 
 /// Another stream shows an earlier epoch with the value that has counted for it, and the same text behind or without
@@ -287,6 +282,11 @@ Reports::Judgement Reports::line_of_new_form(const Report& report, const Place&)
 }
 
 bool Reports::known(const Report& report) const { return values_.contains(report.value); }
+
+bool Reports::repeats_rounded(const Report& report) const {
+    return std::any_of(values_.begin(), values_.end(),
+                       [&](double value) { return same_but_rounded(report.value, value); });
+}
 
 Reports::Verdict Reports::count(const Report& report, Verdict verdict, bool again) {
     if (!found_) form_ = report.form, line_ = report.line;

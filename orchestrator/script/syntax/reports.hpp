@@ -106,6 +106,8 @@ class Reports {
     Judgement line_of_new_form(const Report& report, const Place& place);
 
     [[nodiscard]] bool known(const Report& report) const;
+    /// Returns true if the value, or one of fewer digits or more, has counted.
+    [[nodiscard]] bool repeats_rounded(const Report& report) const;
     Verdict count(const Report& report, Verdict verdict, bool again = false);
     void remember(const Report& report, bool again = false);
     void note_several(const Report& report, bool again);

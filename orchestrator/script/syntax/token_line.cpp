@@ -313,7 +313,9 @@ std::size_t TokenLine::arguments_end(std::size_t at) const {
         open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
         several = several || is(end, Kind::comma);
     }
-    return several && is(end, Kind::equals) ? end : at;
+    const std::size_t call = end;
+    while (is(end, Kind::bar) && is(end + 1, Kind::close, ">") && is(end + 2, Kind::word)) end += 3;  // "f(x) |> round"
+    return (several || end > call) && is(end, Kind::equals) ? end : at;
 }
 
 std::optional<TokenLine::Average> TokenLine::average_in_brackets(std::size_t at) const {

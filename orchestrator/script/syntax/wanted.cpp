@@ -74,7 +74,7 @@ string reads_with_pattern(const string& name) {
 }  // namespace
 
 WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
-    for (const std::string& name : names) wanted_.push_back({name, {}, {}, {}, {}});
+    for (const std::string& name : names) wanted_.push_back({name, {}, {}, {}, {}, {}});
 }
 
 int WantedMetrics::rank_of(const NamedNumber& metric, const std::string& name) {
@@ -110,7 +110,11 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
                 const bool replaces = rank < wanted.source->rank && !settled_;
                 const bool doubtful = rank <= wanted.source->rank || rank >= labelled_rank;
                 const bool respelled = rank <= static_cast<int>(Fit::spelling);  // "F1-score" and "F1 score"
-                if ((wanted.source->rank > 0 && doubtful) || respelled)
+                const bool repeats = !replaces && wanted.last && same_but_rounded(metric.number, *wanted.last);
+                const bool trained = rank >= training_rank && wanted.source->rank >= training_rank;
+                if (trained && !settled_)  // a better name may follow
+                    wanted.twin = metric.name;
+                else if (((wanted.source->rank > 0 && doubtful) || respelled) && !repeats)
                     warn(wanted, wanted.source->printed, metric.name, replaces);
                 if (rank == static_cast<int>(Fit::exact) && !replaces && refusal_.empty())
                     refusal_ = "the values are those of " + wanted.source->printed + ", which came first, and '" +
@@ -151,12 +155,14 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
 }
 
 /// Warns if the script prints the metric under the very name of the study, and of validation data in words or below a
-/// label as well: "loss 0.5", "valid | loss 0.6", "Validation-loss=0.6". Names such as val_loss, which are those of
+/// label as well: "loss 0.5", "valid | loss 0.6", "Validation-loss=0.6"; or where that of training data is used, since
+/// none else was there before: "Training: loss 0.5", "validate loss: 0.6". Names such as val_loss, which are those of
 /// variables, say what they are.
 void WantedMetrics::note_twin(const Wanted& wanted, const NamedNumber& metric, int rank, const Reading& reading) {
     const bool twin = rank == twin_rank || (rank >= labelled_rank && is_evaluated(phase_in(metric.name)));
     const bool variable = reading.text.find(metric.name) != string::npos && metric.name.find('-') == string::npos;
-    if (twin && !variable && wanted.source && wanted.source->rank == 0)
+    const bool training = rank == twin_rank && wanted.source && wanted.source->rank >= training_rank;
+    if (twin && !variable && wanted.source && (wanted.source->rank == 0 || training))
         warn(wanted, wanted.source->printed, metric.name, false);
 }
 
@@ -179,7 +185,13 @@ void WantedMetrics::note_synonym(const Wanted& wanted) {
         other_words ? "'" + wanted.name + "' is printed as '" + wanted.source->printed + "', which is read for it" : "";
 }
 
-void WantedMetrics::settle() { settled_ = true; }
+void WantedMetrics::settle() {
+    settled_ = true;
+    for (Wanted& wanted : wanted_)
+        if (const string twin = std::exchange(wanted.twin, {});
+            !twin.empty() && wanted.source && wanted.source->rank >= training_rank)
+            warn(wanted, wanted.source->printed, twin, false);
+}
 
 std::string WantedMetrics::printed_bare(std::string_view name) const {
     for (const Wanted& one : wanted_)

@@ -57,6 +57,7 @@ class WantedMetrics {
         std::optional<Source> source;
         std::optional<std::string> unit;   ///< of its first number
         std::optional<double> last;        ///< its last number
+        std::string twin{};                ///< a further name of training data, of which nobody is told as yet
         std::map<std::string, int> ranks;  ///< of printed names, so that each is compared once
     };
 

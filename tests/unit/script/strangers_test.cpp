@@ -737,5 +737,69 @@ TEST(Strangers, TabsThatSyslogEscapesSeparateNames) {
     });
 }
 
+TEST(Strangers, WordsAroundANameDoNotHideItsNumber) {
+    expect_read({
+        {"Julia", "accuracy", "recall(cm) |> r3 = 0.75\naccuracy(y, z) |> r3 = 0.5\n", {0.5}},
+        {"a budget in brackets", "accuracy", "default lgbm accuracy = 0.75\nflaml (10 min) accuracy = 0.5\n", {}},
+        {"the same under its name", "flaml_accuracy", "flaml (10 min) accuracy = 0.5\n", {0.5}},
+        {"a time in brackets", "accuracy", "Trained (5 s) accuracy = 0.5\n", {0.5}},
+        {"TensorFlow's last step",
+         "loss",
+         "loss in step 0 is 0.75\nloss in step 1000 is 0.5\nloss in final step 2000 is 0.25\n",
+         {0.75, 0.5, 0.25}},
+        {"batches of an epoch", "loss", "1 epoch = 20 batches\nstep 0, loss: 0.5\nstep 1, loss: 0.25\n", {0.5, 0.25}},
+        {"a test set", "test_auc", "Test set AUC: 0.5\n", {0.5}, "is printed as 'Test_set_AUC'"},
+    });
+}
+
+TEST(Strangers, AFinalEvaluationCountsUnlessItRepeatsAValue) {
+    const std::string steps = "iter 1: val loss 0.75\niter 2: val loss 0.5\n";
+    expect_read({
+        {"LitGPT", "val_loss", steps + "Final evaluation | val loss: 0.25\n", {0.75, 0.5, 0.25}, "both count as steps"},
+        {"the best again", "val_loss", steps + "Final evaluation | val loss: 0.75\n", {0.75, 0.5}},
+        {"of an epoch that has reported",
+         "val_loss",
+         "Epoch 1 | iter 1 loss 0.9\niter 1: val loss 0.5\nFinal evaluation | val loss: 0.25\n",
+         {0.5, 0.25},
+         "both count as steps"},
+        {"a best one", "val_loss", steps + "Final best model | val loss: 0.25\n", {0.75, 0.5}, "no step"},
+    });
+}
+
+TEST(Strangers, ALineThatRepeatsAnEpochWithFurtherMetricsIsNoStep) {
+    expect_read({
+        {"the loss alone and beside another",
+         "loss",
+         "Epoch [1/2], Loss: 0.5\nEpoch [1/2], Loss: 0.5, Val: 0.75\nEpoch [2/2], Loss: 0.25\n",
+         {0.5, 0.25}},
+        {"fairseq",
+         "loss",
+         "| epoch 001:     10 / 100 loss=0.75, ppl=100\n| epoch 001 | loss 0.625 | ppl 90\n"
+         "| epoch 002:     10 / 100 loss=0.375, ppl=80\n| epoch 002 | loss 0.5 | ppl 70\n",
+         {0.75, 0.625, 0.5},
+         "from here on the latter alone count"},
+    });
+}
+
+TEST(Strangers, ASecondNameIsToldUnlessItHasTheSameValue) {
+    expect_read({
+        {"TensorFlow's estimators", "average_loss", "{'average_loss': 0.5, 'x': 1}\nAverage-Loss 0.5\n", {0.5}},
+        {"another value", "average_loss", "{'average_loss': 0.5}\nAverage-Loss 0.75\n", {0.5}, "several names"},
+        {"DJL",
+         "accuracy",
+         "Training:    100% |####| accuracy: 0.51 loss: 1.39\n"
+         "[INFO ] - Epoch 0 finished.\n"
+         "[INFO ] - train accuracy: 0.50522, train loss: 1.392299\n"
+         "[INFO ] - validate accuracy: 0.5627, validate loss: 1.226838\n",
+         {0.51},
+         "Training_accuracy and validate_accuracy"},
+        {"two names of training data and a better one",
+         "acc",
+         "Training: 100% |####| acc: 0.25\nTrain: acc: 0.5\nValidate: acc: 0.75\n",
+         {0.75},
+         "Validate_acc is used"},
+    });
+}
+
 }  // namespace
 }  // namespace hpo::script
