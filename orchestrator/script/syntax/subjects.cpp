@@ -22,6 +22,9 @@ constexpr const char* row_key = "row";
 constexpr const char* counted_row_key = "row of a number";  ///< which may count steps under any name
 constexpr const char* sample_key = "sample";
 constexpr const char* file_key = "file";
+constexpr const char* record_key = "record";  ///< of the data, as a sentence
+constexpr const char* text_key = "text";      ///< in a heading, that the lines below are of
+constexpr const char* fold_key = "fold";
 constexpr const char* process_key = "pid";
 constexpr std::size_t max_heading_words = 5;
 
@@ -249,6 +252,16 @@ std::optional<Count> leading_words(string_view small) {
     return {};
 }
 
+/// Returns what tells the folds of scikit-learn's searches apart: the number of "[CV 2/5] END ... score=0.9", and the
+/// whole of a line without one.
+string validated_fold(string_view small) {
+    constexpr string_view begin = "[cv";
+    const bool begins = small.starts_with(begin) && small.size() > begin.size();
+    if (!begins || (small[begin.size()] != ']' && small[begin.size()] != ' ')) return {};
+    const string number = number_behind(small, begin.size());
+    return number.empty() ? string(small.substr(begin.size() + 1, max_quoted_bytes)) : number;
+}
+
 /// Sets the repetitions that a line names.
 void note_repetitions(string_view small, Subject& subject) {
     for (const auto& [word, several, averaged] : repetitions)
@@ -259,6 +272,7 @@ void note_repetitions(string_view small, Subject& subject) {
             subject[string(word)] = number;
             break;
         }
+    if (string fold = validated_fold(small); !fold.empty()) subject[fold_key] = std::move(fold);
 }
 
 /// Returns a field that names a model or data and fills the line, with its text: "Dataset: iris".
@@ -319,6 +333,32 @@ string file_in_front(string_view line) {
     return std::count(file.begin(), file.end(), '/') > 1 && !source ? string(file) : string{};
 }
 
+/// Returns the record of the data in front of a line, which it tells of: "1089-134686-0001, %WER 25.00". Returns
+/// nothing for a number and a date.
+string record_in_front(string_view line) {
+    constexpr std::size_t least = 4, least_signs = 1;
+    const auto comma = line.find(", ");
+    if (comma == string_view::npos || comma < least) return {};
+    const string_view word = line.substr(0, comma);
+    const auto is_sign = [](char c) { return c == '-' || c == '_'; };
+    const bool plain =
+        std::all_of(word.begin(), word.end(), [&](char c) { return is_letter(c) || is_digit(c) || is_sign(c); });
+    const bool has_digit = std::any_of(word.begin(), word.end(), is_digit);
+    const auto signs = std::count_if(word.begin(), word.end(), is_sign);
+    const bool date = word.size() == string_view("2024-01-31").size() && signs == 2 && is_sign(word[4]);
+    return plain && has_digit && signs >= static_cast<std::ptrdiff_t>(least_signs) && !date ? string(word) : string{};
+}
+
+/// Returns the text that a framed heading quotes behind a word: "=== REF: a sentence of some words".
+string quoted_in_heading(string_view inner) {
+    constexpr std::size_t least_words = 4;  // of the heading, with the first one
+    const auto words = words_in(inner);
+    const bool quotes = words.size() >= least_words && words[0].ends_with(':');
+    if (!quotes || is_status(lower_case(words[0].substr(0, words[0].size() - 1)))) return {};
+    const bool digits = std::any_of(inner.begin(), inner.end(), is_digit);
+    return digits ? string{} : string(inner.substr(0, max_quoted_bytes));
+}
+
 /// Returns true for an object or a call on a line of its own: "{'C': 10}", "Namespace(C=10)".
 bool is_object(string_view line) {
     line = trim(line);
@@ -357,7 +397,7 @@ bool has_settings_alone(const Reading& reading) {
 void Subjects::take(string_view line, const Reading& reading, bool reports) {
     const string small = lower_case(line);
     note_repetitions(small, subject_);
-    note_epoch(small, reading);
+    note_epoch(small, reading, reports);
     if (!is_object(line)) note_settings(reading);
     const string bare = std::exchange(bare_, {});
     bool framed = false;
@@ -387,14 +427,14 @@ void Subjects::take(string_view line, const Reading& reading, bool reports) {
 }
 
 /// Follows the epochs, of which a new training begins again with the first one.
-void Subjects::note_epoch(string_view small, const Reading& reading) {
+void Subjects::note_epoch(string_view small, const Reading& reading, bool reports) {
     for (const string_view word : outer_counters)
         for (auto at = small.find(word); at != string_view::npos; at = small.find(word, at + 1)) {
             const string number =
                 at > 0 && is_letter(small[at - 1]) ? string{} : number_behind(small, at + word.size());
             if (!number.empty()) round_ = number_at_begin(number)->first;
         }
-    if (!reading.epoch || std::isnan(*reading.epoch)) return note_iteration(small, reading);
+    if (!reading.epoch || std::isnan(*reading.epoch)) return note_iteration(small, reading, reports);
     const bool with_total = reading.progress.has_value();
     if (!epochs_ || epochs_->of_iterations) {
         epochs_ = Epochs{*reading.epoch, *reading.epoch, round_, with_total};
@@ -408,15 +448,27 @@ void Subjects::note_epoch(string_view small, const Reading& reading) {
     epochs_->last = *reading.epoch;
 }
 
-/// Follows the iterations of boosting, "[100] valid_0's rmse: 0.5", where no line names an epoch.
-void Subjects::note_iteration(string_view small, const Reading& reading) {
-    if (reading.metrics.empty() || !small.starts_with('[')) return;
-    const auto number = number_at_begin(small.substr(1));
-    const bool counts = number && is_digit(small[1]) && small.substr(1 + number->second).starts_with("]\t");
-    if (!counts || (epochs_ && !epochs_->of_iterations)) return;
+/// Follows the iterations of boosting, "[100] valid_0's rmse: 0.5", and the episodes and rounds of lines that report
+/// the objective, where no line names an epoch.
+void Subjects::note_iteration(string_view small, const Reading& reading, bool reports) {
+    if (reading.metrics.empty()) return;
+    string counter, digits;
+    if (small.starts_with('[')) {
+        const auto number = number_at_begin(small.substr(1));
+        const bool counts = number && is_digit(small[1]) && small.substr(1 + number->second).starts_with("]\t");
+        if (counts) digits = string(small.substr(1, number->second));
+    } else if (reports) {
+        const string_view begin = trim(small);
+        std::size_t end = 0;
+        while (end < begin.size() && is_letter(begin[end])) ++end;
+        counter = string(begin.substr(0, end));
+        if (contains(outer_counters, counter)) digits = number_behind(begin, end);
+    }
+    const auto number = number_at_begin(digits);
+    if (!number || (epochs_ && (!epochs_->of_iterations || epochs_->counter != counter))) return;
     const double iteration = number->first;
     if (!epochs_) {
-        epochs_ = Epochs{iteration, iteration, round_, false, true};
+        epochs_ = Epochs{iteration, iteration, round_, false, true, counter};
         subject_[training_key] = std::to_string(trainings_);
     }
     if (iteration <= epochs_->first && epochs_->last > epochs_->first)
@@ -444,7 +496,9 @@ void Subjects::take_heading(string_view line) {
     const string_view inner = without_frame(line, framed);
     if (inner.empty()) return;
     string name = name_of_subject(inner);
-    if (framed)
+    if (string text = framed ? quoted_in_heading(inner) : string{}; !text.empty())
+        subject_[text_key] = std::move(text);
+    else if (framed)
         subject_[heading_key] = std::move(name);
     else
         bare_ = std::move(name);
@@ -464,6 +518,7 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
         return begins && (name.size() == one.first.size() || !is_letter(name[one.first.size()]));
     });
     if (!reading.sample.empty()) all[sample_key] = reading.sample;
+    if (string record = record_in_front(reading.text); !record.empty()) all[record_key] = std::move(record);
     if (string file = file_in_front(reading.text); !file.empty()) all[file_key] = std::move(file);
     if (!reading.row.empty()) {
         all[reading.row_is_named ? row_key : counted_row_key] = reading.row;
@@ -478,17 +533,19 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
 string difference_of(const string& key, const string& first, const string& other) {
     for (const auto& [word, several, averaged] : repetitions)
         if (key == word) return string("of several ") + several;
+    if (key == text_key) return "of several texts";
+    if (key == record_key) return "of several records of the data";
     if (key == training_key) return "of several trainings, each of which begins with its first epoch or iteration";
     return "of several models, data or settings ('" + first + "' and '" + other + "')";
 }
 
 bool is_repetition(const string& key) {
-    return std::any_of(std::begin(repetitions), std::end(repetitions),
-                       [&](const auto& one) { return key == one.one && one.averaged; });
+    return key == text_key || std::any_of(std::begin(repetitions), std::end(repetitions),
+                                          [&](const auto& one) { return key == one.one && one.averaged; });
 }
 
 bool is_part_of_result(const string& key) {
-    constexpr string_view parts_of_result[] = {"fold", "seed", "repeat", row_key};
+    constexpr string_view parts_of_result[] = {fold_key, "seed", "repeat", row_key, record_key, text_key};
     return contains(parts_of_result, key);
 }
 
@@ -499,7 +556,7 @@ Subject repetitions_in(string_view line) {
 }
 
 bool tells_trainings_apart(const string& key) {
-    return key == training_key || key == process_key || is_repetition(key);
+    return key == training_key || key == process_key || (is_repetition(key) && key != text_key);
 }
 
 }  // namespace hpo::script

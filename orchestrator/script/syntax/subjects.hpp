@@ -34,11 +34,12 @@ class Subjects {
         double first = 0, last = 0;   ///< that were named
         std::optional<double> round;  ///< round_ as the training began
         bool with_total = false;      ///< as in "Epoch 1/20"
-        bool of_iterations = false;   ///< of boosting
+        bool of_iterations = false;   ///< of boosting, or of the counter
+        std::string counter{};        ///< as episode; empty for boosting
     };
 
-    void note_epoch(std::string_view small, const Reading& reading);
-    void note_iteration(std::string_view small, const Reading& reading);
+    void note_epoch(std::string_view small, const Reading& reading, bool reports);
+    void note_iteration(std::string_view small, const Reading& reading, bool reports);
     void note_settings(const Reading& reading);
     void take_heading(std::string_view line);
 

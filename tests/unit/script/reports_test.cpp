@@ -658,5 +658,43 @@ TEST(Reports, ALineBesideBarsOfWholeEpochsIsNoReportOfTheirs) {
     EXPECT_NE(found.warning, "");
 }
 
+TEST(Reports, RefusesTheValueOfOneRecordOfTheData) {
+    const std::string kaldi = "%WER 12.5 [ 5 / 40, 2 ins, 1 del, 2 sub ]\n",
+                      records = "1089-0000, %WER 0.00 [ 0 / 12 ]\n1089-0001, %WER 25.00 [ 3 / 12 ]\n";
+    EXPECT_THAT(read_output("WER", kaldi + records).refusal, Mentions("1089-0000", "1089-0001"));
+    EXPECT_EQ(read_output("WER", records + kaldi).refusal, "") << "the summary is last";
+    EXPECT_EQ(read_output("loss", "2024-01-31, loss 0.5\n2024-02-01, loss 0.25\n").warning, "") << "dates";
+
+    const std::string texts =
+        "=== REF: one of the texts\n=== HYP: one of a text\nWER: 25%\n\n"
+        "=== REF: the other one here\n=== HYP: other one here\nWER: 50%\n";
+    EXPECT_THAT(read_output("WER", texts).refusal, Mentions("texts", "mean_acc"));
+    const Found whole = read_output("WER", texts + "\n" + kaldi);
+    EXPECT_EQ(whole.refusal, "");
+    EXPECT_EQ(whole.values.back(), 12.5) << "the sign before the name is its unit";
+    const std::string headings =
+        "=== Status: all is well here ===\nWER: 25%\n=== Time: nobody knows that ===\nWER: 20%\n";
+    EXPECT_EQ(read_output("WER", headings).refusal, "");
+}
+
+TEST(Reports, RefusesTheValueOfOneFoldOfASearch) {
+    const std::string old =
+                          "[CV] C=1 ....\n[CV] C=1 ...., score=0.5, total=   0.0s\n"
+                          "[CV] C=1 ....\n[CV] C=1 ...., score=0.75, total=   0.0s\n",
+                      counted =
+                          "[CV 1/2] END C=1;, score=0.5 total time= 0.0s\n"
+                          "[CV 2/2] END C=1;, score=0.75 total time= 0.0s\n";
+    for (const std::string& folds : {old, counted}) {
+        EXPECT_THAT(read_output("score", folds).refusal, Mentions("fold", "mean_acc")) << folds;
+        EXPECT_EQ(read_output("score", folds + "score: 0.625\n").refusal, "") << folds;
+    }
+}
+
+TEST(Reports, QuotesTheBarWhoseValuesCountAndNoBlankLine) {
+    const Found found =
+        read_output("f1", "{'f1': 0.5}\n 10%|#  | 1/9 f1=0.25\r 20%|#  | 2/9 f1=0.75\r   \nepoch\n{'f1': 0.625}\n");
+    EXPECT_THAT(found.warning, ::testing::Not(::testing::HasSubstr("''"))) << found.warning;
+}
+
 }  // namespace
 }  // namespace hpo::script

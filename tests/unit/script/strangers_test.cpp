@@ -801,5 +801,13 @@ TEST(Strangers, ASecondNameIsToldUnlessItHasTheSameValue) {
     });
 }
 
+TEST(Strangers, EpisodesThatBeginAgainAreOfSeveralTrainings) {
+    const std::string first = "Episode 100 Avg: 1.5\nEpisode 200 Avg: 2.5\n";
+    expect_read({
+        {"two trainings", "Avg", first + "Episode 100 Avg: 1.25\n", {1.5, 2.5, 1.25}, "several trainings"},
+        {"a resumed one", "Avg", first + "Episode 200 Avg: 2.25\nEpisode 300 Avg: 3.5\n", {1.5, 2.5, 2.25, 3.5}},
+    });
+}
+
 }  // namespace
 }  // namespace hpo::script
