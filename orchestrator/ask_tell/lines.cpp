@@ -109,11 +109,12 @@ Json on_tell(Session& session, const wire::Json& request) {
     Told told;
     if (state == "complete") {
         told = good(session.complete(trial, numbers));
-    } else if (state == "failed") {
+    } else if (state == "stopped" || state == "failed") {
         const std::string reason = body.contains("reason") ? part(body, "reason", wire::to_string) : "";
-        told = good(session.fail(trial, numbers, reason.substr(0, longest_reason)));
+        const auto end = state == "failed" ? &Session::fail : &Session::give_up;
+        told = good((session.*end)(trial, numbers, reason.substr(0, longest_reason)));
     } else {
-        throw Malformed("\"state\": complete or failed, not \"" + state.substr(0, 60) + '"');
+        throw Malformed("\"state\": complete, stopped or failed, not \"" + state.substr(0, 60) + '"');
     }
     Json json{{"trial", trial}, {"ok", true}};
     if (to_text(told.state) != state) json["state"] = to_text(told.state), json["reason"] = told.reason;

@@ -131,6 +131,17 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
     return Told{record.state, record.reason};
 }
 
+Result<Told> Session::give_up(std::int64_t trial, Metrics values, const std::string& reason) {
+    if (const auto taken = take(trial); !taken) return taken.error();
+    const TrialRecord& record = ledger_.record().trial(trial);
+    if (!record.value) return no_value(trial, study_.objective.metric);
+    if (record.steps() >= study_.budget.epochs) return complete(trial, std::move(values));
+    if (!values.empty()) ledger_.closing(trial, std::move(values));
+    ledger_.finish(trial, TrialState::stopped, by_script, reason.empty() ? "told as stopped" : reason);
+    reported_.erase(trial);
+    return Told{record.state, record.reason};
+}
+
 Result<Told> Session::fail(std::int64_t trial, Metrics values, const std::string& reason) {
     if (const auto taken = take(trial); !taken) return taken.error();
     if (!values.empty()) ledger_.closing(trial, std::move(values));

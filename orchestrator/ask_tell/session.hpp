@@ -65,6 +65,9 @@ class Session {
     /// Ends a trial that was handed out, as complete or as failed. `values` are its final metrics. Fails if the trial
     /// is not running, or if a complete trial has no value of the objective.
     Result<Told> complete(std::int64_t trial, Metrics values);
+    /// Ends a trial that its own program gave up, as stopped with what it has reported, or as complete if that is its
+    /// last step. `values` are its final metrics. Fails if the trial is not running or has no value of the objective.
+    Result<Told> give_up(std::int64_t trial, Metrics values, const std::string& reason);
     Result<Told> fail(std::int64_t trial, Metrics values, const std::string& reason);
 
     /// Returns the best trial so far, or nullptr if no trial has a value.

@@ -261,6 +261,9 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
             if (!uses_.context.trial(trial).value) return uses_.ends.ended_without_value(trial, message.message);
             uses_.ends.finish(trial, TrialState::complete, "", message.message);
             return remark(trial, message.message);
+        case Outcome::stopped:  // a reason says that the script gave the trial up
+            if (message.message.empty() || !uses_.context.trial(trial).value) break;
+            return uses_.ends.finish(trial, TrialState::stopped, by_script, message.message);
         case Outcome::diverged:
             return uses_.ends.finish(trial, TrialState::diverged, "", message.message);
         case Outcome::out_of_memory: {

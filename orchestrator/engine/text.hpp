@@ -10,6 +10,9 @@
 
 namespace hpo {
 
+/// Takes the place of a rule's name for trials that their own program has given up.
+inline constexpr const char* by_script = "script";
+
 /// "\n  " before each line of a log's tail; empty for an empty one.
 inline std::string quoted(const std::string& tail) {
     std::string text;

@@ -201,6 +201,23 @@ class Ends(SimulatedOrchestrator):
         self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(messages, "finished")],
                          [(1, "failed", None), (2, "complete", None)])
 
+    def test_a_script_that_gives_its_trial_up_has_stopped_it_and_has_not_failed(self):
+        leaves_block, leaves_script = ("with trial:", 0), ("if trial:", 1)
+        for block, status in (leaves_block, leaves_script):
+            messages = self.play(f"""
+                import hpo
+                for trial in hpo.trials():
+                    {block}
+                        for epoch in trial.epochs():
+                            trial.report(epoch, loss=1)
+                            if epoch == 2:
+                                raise hpo.Pruned
+                """, status=status)
+            [end] = self.of(messages, "finished")
+            self.assertEqual((end["outcome"], end["message"], end.get("last", False)),
+                             ("stopped", "raised hpo.Pruned after step 2", status == 1))
+            self.assertNotIn("Traceback", self.error)
+
     def test_a_long_error_is_truncated_and_a_syntax_error_starts_with_its_type(self):
         messages = self.play("""
             import hpo

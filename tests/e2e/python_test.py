@@ -429,8 +429,26 @@ class Trials(Python):
             with hpo.Study("by_itself", space={"x": hpo.Float(0, 1)}, objective="loss", trials=1, epochs=5) as study:
                 study.optimize(train)
                 trial = study.trials[0]
-                assert (trial.state, trial.steps, trial.value) == ("complete", 2, 0.5), (trial, trial.reason)
+                assert (trial.state, trial.steps, trial.value) == ("stopped", 2, 0.5), (trial, trial.reason)
+                assert trial.rule == "script" and "hpo.Pruned" in trial.reason and "step 2" in trial.reason, trial
                 assert study.best.value == 0.5
+        """)
+
+    def test_a_trial_that_prunes_itself_without_the_objective_fails_and_after_its_last_step_is_complete(self):
+        self.python("""
+            import hpo
+            def train(trial):
+                for epoch in trial.epochs():
+                    trial.report(epoch, **({"other": 1} if trial.number == 1 else {"loss": 1}))
+                raise hpo.Pruned
+            with hpo.Study("ends", space={"x": hpo.Float(0, 1)}, objective="loss", trials=2, epochs=2) as study:
+                trial = study.ask()
+                trial.report(1, other=1)
+                with trial:
+                    raise hpo.Pruned
+                study.optimize(train)
+                assert [trial.state for trial in study.trials] == ["failed", "complete"], study.trials
+                assert "step 1" in study.trials[0].reason and "loss" in study.trials[0].reason
         """)
 
     def test_a_block_ends_its_trial_and_steps_count_from_0_or_1(self):
@@ -453,7 +471,7 @@ class Trials(Python):
                 with study.ask() as trial:
                     trial.finish(loss=2)
                 states = [(trial.state, trial.steps, trial.value) for trial in study.trials]
-                assert states == [("complete", 2, 0.5), ("complete", 1, 0.3), ("failed", 0, None), ("complete", 2, 2)], states
+                assert states == [("complete", 2, 0.5), ("stopped", 1, 0.3), ("failed", 0, None), ("complete", 2, 2)], states
                 assert "no such layer" in study.trials[2].reason
                 try:
                     pickle.dumps(trial)

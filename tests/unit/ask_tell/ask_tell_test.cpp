@@ -161,6 +161,26 @@ TEST(AskTell, ATrialThatTheUserStopsIsNotHandedOutAgainAfterAKill) {
     EXPECT_EQ(resumed.ask(1)[0]["trial"], 5);
 }
 
+TEST(AskTell, ATrialThatItsProgramGivesUpIsStoppedWithWhatItHasReported) {
+    MemoryStore store;
+    AskTellSession hpo(asked_study(), store);
+    hpo.ask(3);
+    const auto give_up = [](int trial) {
+        return json{{"tell", {{"trial", trial}, {"state", "stopped"}, {"reason", "too slow"}}}}.dump();
+    };
+    EXPECT_THAT(hpo.error(give_up(1)), Mentions("trial 1", "loss"));
+    hpo.report(1, 2, 0.5);
+    EXPECT_EQ(hpo(give_up(1)), (json{{"trial", 1}, {"ok", true}}));
+    EXPECT_EQ(hpo.trial(1).state, TrialState::stopped);
+    EXPECT_EQ(hpo.trial(1).rule, "script");
+    EXPECT_EQ(hpo.trial(1).reason, "too slow");
+    EXPECT_EQ(hpo.trial(1).steps(), 2);
+    EXPECT_EQ(hpo.trial(1).value, 0.5);
+    hpo.report(2, 9, 0.4);  // the last step: nothing is left to give up
+    EXPECT_EQ(hpo(give_up(2))["state"], "complete");
+    EXPECT_EQ(hpo.trial(2).state, TrialState::complete);
+}
+
 TEST(AskTell, ATrialThatTheUserStopsIsNotWaitedForAndItsLateStepIsKept) {
     Study study = with_asha(asked_study());
     study.budget.trials = 1;
@@ -329,7 +349,7 @@ TEST(AskTell, InvalidLinesAreAnsweredWithAnErrorAndChangeNothing) {
              {R"({"report": {"trial": 1, "step": 1, "values": {"loss": 1}}})",
               "there is no trial 1: none has been asked for"},
              {R"({"tell": {"trial": 0, "state": "complete"}})", "there is no trial 0"},
-             {R"({"tell": {"trial": 1, "state": "pruned"}})", "\"state\": complete or failed, not \"pruned\""},
+             {R"({"tell": {"trial": 1, "state": "pruned"}})", "\"state\": complete, stopped or failed, not \"pruned\""},
              {R"({"tell": {"trial": 1, "state": null}})", "\"state\": not a string"}})
         EXPECT_THAT(hpo.error(line), HasSubstr(message)) << line;
     EXPECT_EQ(store.kept.size(), before);

@@ -324,6 +324,21 @@ TEST_F(Failures, ATrialThatOmitsAMetricAfterOthersHadItEndsAlone) {
     EXPECT_EQ(play.engine->end(), Engine::End::none);
 }
 
+TEST_F(Failures, ATrialThatItsScriptGivesUpIsStoppedIfItHasAValue) {
+    Played play(study_of(100, 9), store, 1);
+    play.ready(0);
+    const AttemptId first = play.asked(0);
+    play.report(0, first, 2, 0.5);
+    play.say(0, from_worker::Finished{first, Outcome::stopped, "raised hpo.Pruned after step 2", {}, {}});
+    EXPECT_EQ(play.trial(1).state, TrialState::stopped);
+    EXPECT_EQ(play.trial(1).rule, "script");
+    EXPECT_EQ(play.trial(1).reason, "raised hpo.Pruned after step 2");
+    EXPECT_EQ(play.trial(1).value, 0.5);
+    const AttemptId second = play.asked(0);
+    play.say(0, from_worker::Finished{second, Outcome::stopped, "raised hpo.Pruned after step 2", {}, {}});
+    EXPECT_EQ(play.trial(2).state, TrialState::failed);
+}
+
 TEST_F(Failures, ThreeAlikeBeforeAnyReportEndTheSessionAlsoWhereAnotherTrialHasRunForLessLong) {
     Played play(study_of(100, 9), store, 2);
     play.ready(0);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Tuple
 
+from ._session import StudyError
 from ._trial import Trial
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class AskedTrial(Trial):
     def _heard(self, step: int, answer: Mapping[str, Any]) -> None:
         """The study has decided on a step."""
         self._step = max(self._step, step)
+        self._told = max(self._told, step)
         self._delivered = max(self._delivered, step)
         decided = {"stop": "stopped", "pause": "paused"}.get(answer["decision"])
         self._stop = decided or ("complete" if self.steps is not None and step >= self.steps else None)
@@ -75,8 +77,13 @@ class AskedTrial(Trial):
                 last: bool = False) -> None:
         if self._finished or self.decision != "continue":
             return  # ended with its reported values, or paused
-        failed = outcome in ("failed", "out_of_memory")
-        self.study.tell(self, values, state="failed" if failed else "complete", reason=message)
+        state = {"out_of_memory": "failed"}.get(outcome, outcome)
+        try:
+            self.study.tell(self, values, state=state, reason=message)
+        except StudyError as error:
+            if state != "stopped":
+                raise
+            self.study.tell(self, values, state="failed", reason=f"{message}: {error}")  # it lacks the objective
 
     def __reduce__(self) -> Any:
         raise TypeError("a trial of a Study belongs to the process that opened the study: hand over trial.params")

@@ -14,11 +14,16 @@ MAX_LINES = 12  # of an exception's message
 
 
 def report_uncaught_exceptions(link: Connection) -> None:
-    """Reports an exception that ends the process, and a failure that a `with` block has noted and nothing followed. The
-    message says that the process ends, so that hpo gives it no further trial and its traceback stays in this log."""
+    """Reports an exception that ends the process, and a failure that a `with` block has noted and nothing followed.
+    Pruned ends the trial, and is no failure. The message says that the process ends, so that hpo gives it no further
+    trial and its traceback stays in this log."""
+    from ._trial import Pruned  # which imports this module
+
     before = sys.excepthook
 
     def hook(kind: Any, error: BaseException, trace: Any) -> None:
+        if isinstance(error, Pruned) and link.current is not None:
+            return link.current._prune(last=True)
         try:
             before(kind, error, trace)
         finally:

@@ -31,8 +31,8 @@ class Params(Dict[str, Any]):
 
 
 class Pruned(Exception):
-    """Raised once trial.should_stop(), in a function that optimize() calls or a `with` block of a trial: it ends here.
-    """
+    """To be raised where a trial is not worth its further steps, or once trial.should_stop(): the trial ends here, as
+    stopped with what it has reported. Before a value was reported it fails, since there is nothing to compare."""
 
 
 class Trial:
@@ -68,6 +68,7 @@ class Trial:
         self.resumed: bool = bool(run.get("resume")) and self._last is not None and self._last.exists()
         """True if an earlier attempt has left `checkpoint`."""
         self._step = 0
+        self._told = 0  # the last step that was reported
         self._resumed_from: Optional[int] = None
         self._shift = 0  # 1 in a script whose steps count from 0
         self._asked = 0  # number of calls of should_stop()
@@ -199,6 +200,7 @@ class Trial:
         numbers = metrics_by_name(metrics, values, self.metric or "objective")
         self._step = max(self._step, step)
         self._deliver(step, numbers, iterations)
+        self._told = max(self._told, step)
         return self.decision
 
     @property
@@ -335,9 +337,12 @@ class Trial:
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> bool:
-        if error is None or isinstance(error, Pruned) or (isinstance(error, SystemExit) and error.code in (None, 0)):
+        if isinstance(error, Pruned):
+            self._prune()
+            return True
+        if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
             self.finish()
-            return isinstance(error, Pruned)
+            return False
         if isinstance(error, Exception):
             self._failure = failure_of(error)
             if self._link is None or self._link.once:
@@ -347,6 +352,17 @@ class Trial:
     def __reduce__(self) -> Any:
         # multiprocessing hands a trial to a process that it starts.
         return _of_this_process, (dict(self.params),)
+
+    def _prune(self, last: bool = False) -> None:
+        """Ends a trial that has raised Pruned. One that has been stopped, or has reported its last step, ends as it would
+        have without. `last`: as in _finish()."""
+        step = max(self._told, self.reported)
+        if self._stop is not None:
+            self._finish(self._stop, last=last)
+        elif step == 0:
+            self._finish("failed", "pruned before its first report", last=last)
+        else:
+            self._finish("stopped", f"raised hpo.Pruned after step {step}", last=last)
 
     def _start(self) -> None:
         """Tells hpo that training begins, unless it has been told."""

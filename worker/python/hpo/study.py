@@ -220,9 +220,9 @@ class Study:
     def tell(self, trial: Union[AskedTrial, int], metrics: Metrics = None, *, state: str = "complete", reason: str = "",
              **values: Any) -> None:
         """The trial is over: complete, with its last numbers (a single one is the objective's; none: its reports
-        count), or `state="failed"`. Returns once that is on the disk."""
-        if state not in ("complete", "failed"):
-            raise ValueError(f"state={state!r}: a trial ends as 'complete' or as 'failed'")
+        count), `state="stopped"`, with what it has reported, or `state="failed"`. Returns once that is on the disk."""
+        if state not in ("complete", "stopped", "failed"):
+            raise ValueError(f"state={state!r}: a trial ends as 'complete', 'stopped' or 'failed'")
         body: Dict[str, Any] = {"trial": _number_of(trial), "state": state}
         numbers = metrics_by_name(metrics, values, self.metric)
         if numbers:
@@ -237,7 +237,7 @@ class Study:
                  catch: Tuple[Type[Exception], ...] = (), progress: Optional[bool] = None) -> None:
         """Calls `function(trial)` for `n` new trials (None: until the study is over), and for those that come back
         meanwhile. What it returns is told: the objective's value, several by name, or None where reports or
-        trial.finish() say all. Pruned ends a trial with what it reported. Another exception is a failed trial, and is
+        trial.finish() say all. Pruned stops a trial with what it reported. Another exception is a failed trial, and is
         raised again unless it is one of `catch`. An interrupted trial begins again with the next call.
 
         `progress`: show how far the study is; by default in a notebook and where standard error is a terminal. If it is
@@ -259,9 +259,8 @@ class Study:
             try:
                 result = function(trial)
             except Pruned:
-                if not (trial.reported or trial._delivered or trial._finished):  # there is no value to end with
-                    trial._finish("failed", "pruned before its first report")
-                result = None
+                trial._prune()
+                return
             if not trial._finished and trial.decision == "continue":
                 self.tell(trial, result)
         except Exception as error:  # of a result that is no number, too
