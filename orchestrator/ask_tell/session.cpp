@@ -119,6 +119,8 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
                                  (study_.objective.at == Objective::At::last && told->second != *record.value));
     if (counts) {
         Report report = final_step(record, values, study_.budget);
+        // One value is one step, unless rules compare it with trials that were trained in full.
+        if (record.curve.empty() && study_.stopping.empty()) report.step = 1;
         if (const std::string missing = missing_metric(report, study_.objective); !missing.empty())
             return no_value(trial, missing);
         ledger_.complete(trial, std::move(report));

@@ -262,9 +262,19 @@ TEST(AskTell, GivesEachTrialItsSeedAndTellsItsVersion) {
     EXPECT_EQ(about["version"], version);
 }
 
-TEST(AskTell, AValueGivenOnlyByTellIsTheTrialsValueAtItsLastStep) {
+TEST(AskTell, AValueGivenOnlyByTellIsOneStepWhereNoRuleComparesIt) {
     MemoryStore store;
     AskTellSession hpo(asked_study(), store);
+    hpo.ask(1);
+    hpo.tell(1, 0.25);
+    EXPECT_EQ(hpo.trial(1).state, TrialState::complete);
+    EXPECT_EQ(hpo.trial(1).steps(), 1);
+    EXPECT_EQ(hpo.trial(1).best_step, 1);
+}
+
+TEST(AskTell, AValueGivenOnlyByTellIsTheTrialsValueAtItsLastStepForRules) {
+    MemoryStore store;
+    AskTellSession hpo(with_asha(asked_study()), store);
     hpo.ask(1);
     EXPECT_EQ(hpo(R"({"tell": {"trial": 1, "values": {"loss": 0.25, "latency": 12}}})"),
               (json{{"trial", 1}, {"ok", true}}));
