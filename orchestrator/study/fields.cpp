@@ -192,20 +192,26 @@ const Node* Fields::take(string_view key) {
 
 const Node* Fields::require(string_view key, string_view expectation) {
     const Node* value = take(key);
-    if (value == nullptr && node_ != nullptr)
-        diagnostics_.error(node_->location, "'" + path_of(key) + "' is missing: " + string(expectation));
+    if (value == nullptr) missing(key, expectation);
     return value;
+}
+
+void Fields::missing(string_view key, string_view expectation, const Location* where) {
+    if (node_ == nullptr || std::find(misspelt_.begin(), misspelt_.end(), key) != misspelt_.end()) return;
+    diagnostics_.error(where != nullptr ? *where : node_->location,
+                       "'" + path_of(key) + "' is missing: " + string(expectation));
 }
 
 bool Fields::knows(string_view key) const { return std::find(known_.begin(), known_.end(), key) != known_.end(); }
 
 string Fields::path_of(string_view key) const { return path_.empty() ? string(key) : path_ + "." + string(key); }
 
-void Fields::finish() const {
+void Fields::finish() {
     if (node_ == nullptr) return;
     for (const Entry& entry : node_->entries) {
         if (knows(entry.key)) continue;
         const string where = path_.empty() ? "" : " in '" + path_ + "'";
+        misspelt_.push_back(meant_by(entry.key, known_));
         diagnostics_.error(entry.location, "unknown key '" + printable(entry.key) + "'" + where + cure(entry));
     }
 }

@@ -29,9 +29,11 @@ class Fields {
     const Node* take(std::string_view key);
     /// Like take(), but reports a missing key as "'path.key' is missing: `expectation`".
     const Node* require(std::string_view key, std::string_view expectation);
+    /// Reports a key that take() has not found as require() does, unless finish() has found it misspelt.
+    void missing(std::string_view key, std::string_view expectation, const Location* where = nullptr);
     [[nodiscard]] bool knows(std::string_view key) const;
     /// Reports the keys that are not known.
-    void finish() const;
+    void finish();
 
     [[nodiscard]] const std::string& path() const { return path_; }
     [[nodiscard]] std::string path_of(std::string_view key) const;
@@ -44,6 +46,7 @@ class Fields {
     const Node* node_;
     std::string path_;
     std::vector<std::string_view> known_;
+    std::vector<std::string_view> misspelt_;  ///< known keys that unknown ones were taken for
 };
 
 /// Reads a value whose type follows from its form by YAML's core schema: true, 256, 1.0e-3, relu, null, or a list of

@@ -112,11 +112,14 @@ class ObjectiveReader {
             }
             Fields fields(diagnostics_, &item, "constraints");
             if (fields.node() == nullptr) continue;
-            const Node* metric = fields.require("metric", "a metric that trials report");
+            const Node* metric = fields.take("metric");
             const Node* min = fields.take("min");
             const Node* max = fields.take("max");
             fields.finish();
-            if (metric == nullptr) continue;
+            if (metric == nullptr) {
+                fields.missing("metric", "a metric that trials report");
+                continue;
+            }
             const auto name = metric_name(*metric, "constraints.metric");
             if (!name) continue;
             Constraint constraint{*name, {}, {}};

@@ -55,7 +55,7 @@ class SpaceReader {
         if (fields.node() == nullptr) return;
         Dimension dimension;
         dimension.name = entry.key;
-        const Node* type = fields.require("type", "float, int or categorical");
+        const Node* type = fields.take("type");
         const Node* low = fields.take("low");
         const Node* high = fields.take("high");
         const Node* step = fields.take("step");
@@ -66,7 +66,7 @@ class SpaceReader {
         const Node* spread = fields.take("spread");
         const Node* when = fields.take("when");
         fields.finish();
-        if (type == nullptr) return;
+        if (type == nullptr) return fields.missing("type", "float, int or categorical");
         const auto kind = word(diagnostics_, *type, fields.path_of("type"), list(kind_names));
         if (!kind) return;
         dimension.kind = static_cast<Kind>(*kind);
@@ -85,8 +85,14 @@ class SpaceReader {
             refuse(choices, "choices", "is for type: categorical; a number has 'low' and 'high'");
         }
         if (!matches_kind || !fits_key(dimension, key, *type)) return;
-        if (categorical ? !read_choices(dimension, key, choices, entry)
-                        : !read_range(dimension, key, low, high, step, log, entry))
+        if (categorical && choices == nullptr)
+            return fields.missing("choices", "a list such as [relu, gelu]", &entry.location);
+        if (!categorical && (low == nullptr || high == nullptr)) {
+            for (const auto& [node, name] : {std::pair{low, "low"}, std::pair{high, "high"}})
+                if (node == nullptr) fields.missing(name, "the range is 'low' to 'high'", &entry.location);
+            return;
+        }
+        if (categorical ? !read_choices(dimension, key, *choices) : !read_range(dimension, key, *low, *high, step, log))
             return;
         dimension.role = recognised_role(dimension.name, dimension.kind);
         if (role != nullptr) read_role(dimension, *role);
@@ -132,18 +138,14 @@ class SpaceReader {
         return false;
     }
 
-    bool read_choices(Dimension& dimension, const WorkerKey* key, const Node* choices, const Entry& entry) {
+    bool read_choices(Dimension& dimension, const WorkerKey* key, const Node& choices) {
         const string path = "space." + dimension.name + ".choices";
-        if (choices == nullptr) {
-            diagnostics_.error(entry.location, "'" + path + "' is missing: a list such as [relu, gelu]");
+        if (choices.kind != Node::Kind::list || choices.items.empty()) {
+            diagnostics_.error(choices.location, "'" + path + "' must be a list of at least one choice");
             return false;
         }
-        if (choices->kind != Node::Kind::list || choices->items.empty()) {
-            diagnostics_.error(choices->location, "'" + path + "' must be a list of at least one choice");
-            return false;
-        }
-        const std::size_t before = choices->items.size();
-        for (const Node& item : choices->items) {
+        const std::size_t before = choices.items.size();
+        for (const Node& item : choices.items) {
             const auto value = key != nullptr ? option_value(diagnostics_, item, option_of(*key))
                                               : natural_value(diagnostics_, item, path);
             if (!value) continue;
@@ -157,15 +159,9 @@ class SpaceReader {
         return dimension.choices.size() == before;
     }
 
-    bool read_range(Dimension& dimension, const WorkerKey* key, const Node* low, const Node* high, const Node* step,
-                    const Node* log, const Entry& entry) {
+    bool read_range(Dimension& dimension, const WorkerKey* key, const Node& low, const Node& high, const Node* step,
+                    const Node* log) {
         const string path = "space." + dimension.name;
-        for (const auto& [node, name] : {std::pair{low, "low"}, std::pair{high, "high"}})
-            if (node == nullptr)
-                diagnostics_.error(entry.location,
-                                   "'" + path + "." + name + "' is missing: the range is 'low' to 'high'");
-        if (low == nullptr || high == nullptr) return false;
-
         const double least = key != nullptr ? key->low : -std::numeric_limits<double>::infinity();
         const double most = key != nullptr ? key->high : std::numeric_limits<double>::infinity();
         const auto number = [&](const Node& node, string_view name) -> std::optional<double> {
@@ -175,7 +171,7 @@ class SpaceReader {
         };
         bool is_valid = true;
         for (const bool upper : {false, true}) {
-            const Node& node = upper ? *high : *low;
+            const Node& node = upper ? high : low;
             const string name = upper ? "high" : "low";
             if (const Node* text = expression_of_end(node)) {
                 ends_.push_back({result_.space.size(), upper, text});
@@ -189,12 +185,12 @@ class SpaceReader {
         if (!is_valid) return drop_ends();
         if (!dimension.dependent()) {
             if (dimension.low > dimension.high) {
-                diagnostics_.error(low->location, "'" + path + ".low' (" + exact_number(dimension.low) +
-                                                      ") is above 'high' (" + exact_number(dimension.high) + ")");
+                diagnostics_.error(low.location, "'" + path + ".low' (" + exact_number(dimension.low) +
+                                                     ") is above 'high' (" + exact_number(dimension.high) + ")");
                 return false;
             }
             if (!std::isfinite(dimension.high - dimension.low)) {
-                diagnostics_.error(high->location, "'" + path + "' is wider than a float can hold");
+                diagnostics_.error(high.location, "'" + path + "' is wider than a float can hold");
                 return false;
             }
         }
@@ -204,8 +200,8 @@ class SpaceReader {
             dimension.log = *answer;
         }
         if (dimension.log && dimension.low_of.empty() && dimension.low <= 0) {
-            diagnostics_.error(low->location, "'" + path + ".low' must be above 0 with log: true, found " +
-                                                  exact_number(dimension.low));
+            diagnostics_.error(low.location, "'" + path + ".low' must be above 0 with log: true, found " +
+                                                 exact_number(dimension.low));
             return drop_ends();
         }
         return step == nullptr || read_step(dimension, *step) || drop_ends();

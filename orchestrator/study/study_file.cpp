@@ -42,7 +42,8 @@ class StudyReader {
     Study read(const Node& root) {
         Fields file(diagnostics_, &root, "");
         if (file.node() == nullptr) return {};
-        if (const Node* node = file.require("study", "a name such as phase1")) read_name(*node);
+        const Node* name = file.take("study");
+        if (name) read_name(*name);
         if (const Node* node = file.take("seed")) assign(study_.seed, whole(diagnostics_, *node, "seed", 0, max_whole));
         const Node* repeats = file.take("repeats");
         if (repeats) assign(study_.repeats, whole(diagnostics_, *repeats, "repeats", 1, max_repeats));
@@ -60,6 +61,7 @@ class StudyReader {
         const Node* resources = file.take("resources");
         const Node* keep = file.take("keep");
         file.finish();
+        if (!name) file.missing("study", "a name such as phase1");
 
         const ReadWorker fixed = worker == nullptr ? ReadWorker() : read_worker(diagnostics_, worker);
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native(), fixed.params);

@@ -28,6 +28,15 @@ TEST(StudyErrors, OfBoundsThatAreNotFinite) {
     EXPECT_EQ(pins(problem(head + "  x: {type: float, low: a, high: 1}")), "5:25 'space.x.low' 'a'");
 }
 
+TEST(StudyErrors, AMisspeltKeyIsNotAlsoMissing) {
+    const std::string worker = "objective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
+    const std::string head = "study: s\n" + worker;
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 1, hihg: 2}")), "5:28 'hihg' 'space.x' 'high'");
+    EXPECT_EQ(pins(problem(head + "  x: {typ: float, low: 1, high: 2}")), "5:7 'typ' 'space.x' 'type'");
+    EXPECT_EQ(pins(problem(head + "  x: {type: categorical, choises: [a, b]}")), "5:26 'choises' 'space.x' 'choices'");
+    EXPECT_EQ(pins(problem("studdy: s\n" + worker + "  x: {type: float, low: 1, high: 2}")), "1:1 'studdy' 'study'");
+}
+
 TEST(StudyErrors, OfPreferredValues) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
     EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 1, high: 2, prior: 3}")), "5:44 'space.x.prior' 1 2 3");
