@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "hpo/from_chars.hpp"
@@ -195,6 +196,47 @@ bool labels(string_view text, string_view name) {
     return false;
 }
 
+/// A line of Python inside the blocks that `loops` and `function` name.
+struct Line {
+    string_view text;
+    bool in_loop = false;
+    string_view function;  ///< the innermost one that it belongs to; empty: none
+};
+
+/// Returns the lines of a script that hold code, with the loops and functions around them, by their indentation.
+std::vector<Line> lines_of(string_view python) {
+    struct Block {
+        std::size_t indentation;
+        string_view function;  ///< empty: a loop
+    };
+    std::vector<Block> blocks;
+    std::vector<Line> lines;
+    for (std::size_t at = 0; at < python.size();) {
+        const auto end = std::min(python.find('\n', at), python.size());
+        const string_view line = python.substr(at, end - at), text = trimmed(line);
+        at = end + 1;
+        if (text.empty() || text.front() == '#') continue;
+        const std::size_t indentation = line.find(text.front());
+        while (!blocks.empty() && blocks.back().indentation >= indentation) blocks.pop_back();
+        if (text.starts_with("for ") || text.starts_with("while ")) blocks.push_back({indentation, {}});
+        if (text.starts_with("def ")) blocks.push_back({indentation, trimmed(text.substr(4, text.find('(') - 4))});
+        Line found{text, false, {}};
+        for (const Block& block : blocks) {
+            found.in_loop = block.function.empty();  // a loop around a function's definition does not run its lines
+            if (!block.function.empty()) found.function = block.function;
+        }
+        lines.push_back(found);
+    }
+    return lines;
+}
+
+/// Returns true if the text calls a function of this name: "log(" calls log, also as "wandb.log(", and not "math.exp(".
+bool calls(string_view text, string_view name) {
+    for (auto at = text.find(name); at != string_view::npos; at = text.find(name, at + 1))
+        if ((at == 0 || !is_letter(text[at - 1])) && text.substr(at + name.size()).starts_with('(')) return true;
+    return false;
+}
+
 }  // namespace
 
 string Flag::name() const {
@@ -242,6 +284,30 @@ string likely_metric(string_view python) {
             if (begins && ends) return string(name);
         }
     return {};
+}
+
+Prints where_it_prints(string_view python) {
+    if (python.find("epoch") != string_view::npos) return Prints::in_loop;
+    constexpr std::array<string_view, 6> printing{"print", "log", "info", "echo", "write", "report"};
+    const std::vector<Line> lines = lines_of(python);
+    std::set<string_view> functions;  // that print
+    Prints where = Prints::nowhere;
+    for (const Line& line : lines)
+        if (std::any_of(printing.begin(), printing.end(), [&](string_view name) { return calls(line.text, name); })) {
+            if (line.in_loop) return Prints::in_loop;
+            where = Prints::once;
+            if (!line.function.empty()) functions.insert(line.function);
+        }
+    for (std::size_t known = 0; known < functions.size();) {
+        known = functions.size();
+        for (const Line& line : lines) {
+            const bool prints = std::any_of(functions.begin(), functions.end(),
+                                            [&](string_view function) { return calls(line.text, function); });
+            if (prints && line.in_loop) return Prints::in_loop;
+            if (prints && !line.function.empty()) functions.insert(line.function);
+        }
+    }
+    return where;
 }
 
 bool is_minimized(string_view metric) {

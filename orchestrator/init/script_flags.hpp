@@ -31,6 +31,13 @@ std::vector<Flag> script_flags(std::string_view python);
 /// there is none.
 std::string likely_metric(std::string_view python);
 
+/// Where a script prints or logs, as far as its text tells.
+enum class Prints { nowhere, once, in_loop };
+
+/// Returns in_loop also where a loop calls a function of the script that prints, and where the script speaks of epochs:
+/// a library may print them.
+Prints where_it_prints(std::string_view python);
+
 /// Says whether smaller values of the metric are better, by its name.
 bool is_minimized(std::string_view metric);
 

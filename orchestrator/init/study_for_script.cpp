@@ -153,13 +153,25 @@ Result<FirstStudy> study_for_script(const string& path, string_view python, cons
     if (metric.empty()) {
         metric = "val_loss";
         first.warnings.push_back(
-            "no usual name of a metric occurs in the script: write the one that it prints or "
-            "reports after each epoch as objective.metric");
+            "no usual name of a metric occurs in the script: write the one that it prints or reports as "
+            "objective.metric");
     }
     std::vector<string> comment = first.found;
     comment.front() = "Written by hpo init. " + comment.front();
-    comment.push_back("The script must print its metric after each epoch, such as \"" + metric +
-                      ": 0.5\", or report it");
+    const string printed = '"' + metric + ": 0.5\"";
+    switch (where_it_prints(python)) {
+        case Prints::in_loop:
+            comment.push_back("The script must print its metric after each epoch, such as " + printed +
+                              ", or report it");
+            break;
+        case Prints::once:
+            comment.push_back("No loop of the script prints: the metric that it prints once, such as " + printed +
+                              ", is a trial's value");
+            break;
+        case Prints::nowhere:
+            comment.push_back("The script must print its metric, such as " + printed + ", or report it");
+            break;
+    }
     comment.push_back(
         "(docs/scripts.md). Check ranges, metric and direction: they were guessed from names and defaults.");
     for (const string& warning : first.warnings) comment.push_back("warning: " + warning);

@@ -352,6 +352,21 @@ TEST(Script, ItsFlagsBecomeTheSpace) {
                             "--optimizer={optimizer}", "--epochs={steps}", "--seed={seed}"));
 }
 
+TEST(Script, OnlyWhereALoopMayPrintIsAMetricAskedForAfterEachEpoch) {
+    const auto comment_of = [](const std::string& code) {
+        const auto first = study_for_script("train.py", "p.add_argument('--lr', type=float, default=0.1)\n" + code);
+        return first ? first->text : first.error().message;
+    };
+    const std::string each = "after each epoch", once = "that it prints once, such as \"accuracy: 0.5\"";
+    EXPECT_THAT(comment_of("for fold in range(5):\n    train(fold)\nprint(f'accuracy: {a}')\n"),
+                AllOf(HasSubstr(once), Not(HasSubstr(each))));
+    EXPECT_THAT(comment_of("for step in range(5):\n  if step:\n    print(f'accuracy: {a}')\n"), HasSubstr(each));
+    EXPECT_THAT(comment_of("def show():\n  print(f'accuracy: {a}')\ndef step():\n  show()\nwhile on:\n  step()\n"),
+                HasSubstr(each));
+    EXPECT_THAT(comment_of("model.fit(x, y, epochs=5)\nprint(f'accuracy: {a}')\n"), HasSubstr(each));
+    EXPECT_THAT(comment_of("accuracy = 1\n"), AllOf(Mentions("accuracy: 0.5"), Not(HasSubstr(each))));
+}
+
 TEST(Script, AnArgumentThatItNeedsIsAskedFor) {
     const auto first = study_for_script("train.py", R"(
 p.add_argument("data", help="a folder")
