@@ -31,6 +31,19 @@ constexpr const char* nothing_to_judge_by =
     "\n  the session ends, since no trial of the study could be judged so far; correct the study or the script, then "
     "run the same command to continue";
 
+/// Returns the cure where the command's Python lacks a module, usually since it is not that of the user's environment.
+std::string cure_of_missing_module(const Study& study, const std::string& reason) {
+    const ScriptWorker* script = study.script();
+    if (script == nullptr || reason.find("No module named") == std::string::npos) return {};
+    const std::string& program = script->command.front();
+    const auto slash = program.rfind('/');
+    const bool is_searched = slash == std::string::npos;  // in $PATH
+    if (!program.substr(is_searched ? 0 : slash + 1).starts_with("python")) return {};
+    return "\n  " + program + " lacks this module" +
+           (is_searched ? " (`hpo check` shows which " + program + " runs)" : std::string()) +
+           ": install it there, or name a Python that has it in worker.command, such as .venv/bin/python";
+}
+
 /// Returns the reason of a trial that ended well without the objective, with the names that it reported.
 std::string never_reported(const std::string& objective, const TrialRecord& trial) {
     Metrics reported = trial.closing;
@@ -100,7 +113,7 @@ void TrialEnds::count_failure(std::int64_t trial, const std::string& reason, con
     context_.say(Notice::Level::error, trial, reason);
     const auto why = failures_.reason_to_give_up(
         failure, {.running = pool_.running().size(), .longest = longest_running(pool_, context_.now())});
-    if (why) context_.conclude(SessionEnd::failed, *why);
+    if (why) context_.conclude(SessionEnd::failed, *why + cure_of_missing_module(context_.parts.study, reason));
 }
 
 void TrialEnds::charge(AttemptId id, const std::string& reason) {

@@ -339,6 +339,26 @@ TEST_F(Failures, ATrialThatItsScriptGivesUpIsStoppedIfItHasAValue) {
     EXPECT_EQ(play.trial(2).state, TrialState::failed);
 }
 
+TEST_F(Failures, AModuleThatThePythonLacksHasACure) {
+    const std::string missing = "ModuleNotFoundError: No module named 'torch'";
+    const auto end_of = [](const std::string& program, const std::string& reason) {
+        MemoryStore own;
+        Study study = study_of(100, 9);
+        study.worker = ScriptWorker{.command = {program, "train.py"}};
+        Played play(study, own, 1);
+        play.ready(0);
+        for (int i = 0; i < 3; ++i) play.finish(0, play.asked(0), Outcome::failed, reason);
+        EXPECT_EQ(play.engine->end(), Engine::End::failed);
+        return play.engine->end_reason();
+    };
+    EXPECT_THAT(end_of("python3", missing),
+                Mentions("python3 lacks", "hpo check", "worker.command", ".venv/bin/python"));
+    EXPECT_THAT(end_of("/usr/bin/python3", missing),
+                ::testing::AllOf(Mentions("/usr/bin/python3 lacks", "worker.command"), Not(HasSubstr("hpo check"))));
+    EXPECT_THAT(end_of("julia", missing), Not(HasSubstr("worker.command")));
+    EXPECT_THAT(end_of("python3", "KeyError: 'lr'"), Not(HasSubstr("worker.command")));
+}
+
 TEST_F(Failures, ThreeAlikeBeforeAnyReportEndTheSessionAlsoWhereAnotherTrialHasRunForLessLong) {
     Played play(study_of(100, 9), store, 2);
     play.ready(0);
