@@ -68,6 +68,17 @@ class Studies(Python):
             """)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["search.py"])
 
+    def test_trials_that_the_budget_does_not_allow_are_said(self):
+        self.python("""
+            import hpo
+            with hpo.Study("over", space={"x": hpo.Float(0, 1)}, objective="loss", trials=4) as study:
+                study.optimize(lambda trial: trial.params.x, 3)
+                study.optimize(lambda trial: trial.params.x, 5)
+                study.optimize(lambda trial: trial.params.x)
+                assert len(study.trials) == 4
+            """)
+        self.assertRegex(self.error, r"\Ahpo: .* 1 .* 5 .*trials=8.*\n\Z")
+
     def test_a_study_that_only_returns_values_has_one_step_a_trial(self):
         self.python("""
             import hpo
@@ -403,7 +414,7 @@ class Trials(Python):
         self.python("""
             import hpo
             with hpo.Study("wrong", space={"x": hpo.Float(0, 1)}, objective="loss", trials=3, stopping=[]) as study:
-                for result, kind, message in (((1, 2), TypeError, "'loss' must be one number"), (None, hpo.StudyError, "no value")):
+                for result, kind, message in (((1, 2), TypeError, "by their names"), (None, hpo.StudyError, "no value")):
                     try:
                         study.optimize(lambda trial: result, 1)
                         raise SystemExit("no error")

@@ -24,8 +24,9 @@ def json_metrics(values: Mapping[Any, Any]) -> Dict[str, Union[float, str]]:
         try:
             metrics[str(name)] = json_number(value)
         except Exception:  # libraries raise errors of several types
+            cure = "; give several numbers by their names, as in {'loss': 0.5, 'f1': 0.8}" if isinstance(value, tuple) else ""
             raise TypeError(f"metric '{name}' must be one number, or None if it was not measured; it is a "
-                            f"{type(value).__name__}: {str(value)[:60]}") from None
+                            f"{type(value).__name__}: {str(value)[:60]}{cure}") from None
     return metrics
 
 

@@ -29,6 +29,7 @@ import operator
 import os
 import pathlib
 import re
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -247,11 +248,15 @@ class Study:
             while n is None or begun < n:
                 trial = self.ask()
                 if trial is None:
-                    return
+                    break
                 begun += 0 if trial.reported else 1
                 shown.began(trial.number, begun)
                 self._train(function, trial, catch)
                 shown.ended(trial)
+        if self.done and begun < (n or 0):
+            more = f"; open it with trials={self.budget + n - begun} for all of them" if self.budget and n else ""
+            print(f"hpo: study {self.name} is over ({self.done}): {begun} of {n} trials began{more}", file=sys.stderr,
+                  flush=True)
 
     def _train(self, function: Callable[[AskedTrial], Any], trial: AskedTrial,
                catch: Tuple[Type[Exception], ...]) -> None:
