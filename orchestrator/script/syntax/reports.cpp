@@ -57,6 +57,16 @@ std::vector<string_view> quoting_words_in(string_view form) {
 /// Returns true for a form whose quoting word is "final" alone.
 bool is_final(string_view form) { return quoting_words_in(form) == std::vector<string_view>{"final"}; }
 
+/// Returns the names of a report's content.
+string names_in(string_view content) {
+    string names;
+    for (bool named = true; const char c : content) {
+        if (c == '=' || c == ' ') named = c == ' ';
+        if (named) names += c;
+    }
+    return names;
+}
+
 /// Returns the cure of several results whose subjects differ at `key`.
 const char* cure_of(const string& key) {
     return is_repetition(key)
@@ -202,9 +212,11 @@ Reports::Judgement Reports::nothing_waits(const Report&, const Place&) {
 }
 
 /// A line that has counted is printed again by a logger as well, or as the best of all at the end: "[3] valid_0's auc:
-/// 0.9".
-Reports::Judgement Reports::line_again(const Report& report, const Place&) {
-    const bool repeats = report.numbered && report.line != line_of_last_ && lines_.contains(report.line);
+/// 0.9". An epoch of its own, which another line names, may have a line as an earlier one, as in bars of Keras.
+Reports::Judgement Reports::line_again(const Report& report, const Place& place) {
+    const bool of_new_epoch = place.new_epoch && !report.names_epoch;
+    const bool repeats =
+        report.numbered && !of_new_epoch && report.line != line_of_last_ && lines_.contains(report.line);
     return repeats ? Judgement{Verdict::none} : Judgement{};
 }
 
@@ -264,7 +276,8 @@ Reports::Judgement Reports::end_of_epoch(const Report& report, const Place& plac
 /// An epoch has one report.
 Reports::Judgement Reports::epoch_again(const Report& report, const Place& place) {
     if (place.begins_epoch || !epoch_ || counted_in_ != epoch_) return {};
-    if (!known(report)) warn(report, "the latter is no step, since its epoch has reported already");
+    if (!known(report) || has_new_numbers(report))
+        warn(report, "the latter is no step, since its epoch has reported already");
     return Verdict::none;
 }
 
@@ -282,6 +295,12 @@ Reports::Judgement Reports::line_of_new_form(const Report& report, const Place&)
 }
 
 bool Reports::known(const Report& report) const { return values_.contains(report.value); }
+
+bool Reports::has_new_numbers(const Report& report) const {
+    const bool alike = names_in(report.content) == names_in(content_);
+    return alike && std::count(report.content.begin(), report.content.end(), '=') > 1 &&
+           !contents_.contains(report.content);
+}
 
 bool Reports::repeats_rounded(const Report& report) const {
     return std::any_of(values_.begin(), values_.end(),
@@ -348,6 +367,7 @@ void Reports::remember(const Report& report, bool again) {
     round_ = report.round;
     last_ = report.value;
     content_ = report.content;
+    if (contents_.size() < most_values) contents_.insert(content_);
     progress_ = report.progress;
     const bool is_named = report.names_epoch && !std::isnan(*report.epoch) && !std::isnan(report.value);
     if (is_named && reported_.size() < most_values) reported_.try_emplace({*report.epoch, report.value}, report.line);

@@ -106,6 +106,8 @@ class Reports {
     Judgement line_of_new_form(const Report& report, const Place& place);
 
     [[nodiscard]] bool known(const Report& report) const;
+    /// Returns true for the metrics of the last report with other numbers than any report has had.
+    [[nodiscard]] bool has_new_numbers(const Report& report) const;
     /// Returns true if the value, or one of fewer digits or more, has counted.
     [[nodiscard]] bool repeats_rounded(const Report& report) const;
     Verdict count(const Report& report, Verdict verdict, bool again = false);
@@ -127,8 +129,9 @@ class Reports {
     std::optional<double> last_;                                     ///< its value
     std::string content_;                                            ///< all its numbers
     std::optional<std::pair<std::int64_t, std::int64_t>> progress_;  ///< of it
-    std::set<std::string> forms_;  ///< further ones of lines that count, at most most_values
-    std::set<std::string> lines_;  ///< that have counted and are numbered, at most most_values
+    std::set<std::string> forms_;     ///< further ones of lines that count, at most most_values
+    std::set<std::string> lines_;     ///< that have counted and are numbered, at most most_values
+    std::set<std::string> contents_;  ///< of reports, at most most_values
     std::string line_of_last_;
     std::optional<double> reached_, round_;                                ///< of the last report that counted
     std::map<std::string, std::pair<std::string, std::string>> subjects_;  ///< the first of each key, and its line

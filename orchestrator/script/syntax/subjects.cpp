@@ -22,6 +22,7 @@ constexpr const char* row_key = "row";
 constexpr const char* counted_row_key = "row of a number";  ///< which may count steps under any name
 constexpr const char* sample_key = "sample";
 constexpr const char* file_key = "file";
+constexpr const char* label_key = "label";
 constexpr const char* record_key = "record";  ///< of the data, as a sentence
 constexpr const char* text_key = "text";      ///< in a heading, that the lines below are of
 constexpr const char* fold_key = "fold";
@@ -284,9 +285,14 @@ std::pair<string, string> field_in(string_view line, string_view small) {
     return {string(trim(small.substr(0, sign))), string(text)};
 }
 
-/// Returns the text of a line of words that name a model or data, and their number: "Model with rank: 1".
+/// Returns the text of a line of words that name a model or data, and their number: "Model with rank: 1", or of a word
+/// with a number of whatever it is: "for #2".
 string numbered_field(string_view small) {
     auto words = words_in(small);
+    if (words.size() == 2 && words[1].size() > 1 && words[1][0] == '#' && !is_status(string(words[0])) &&
+        !is_progress(words[0]) && std::all_of(words[0].begin(), words[0].end(), is_letter) &&
+        words[1].find_first_not_of("0123456789", 1) == string_view::npos)
+        return string(small);
     if (words.size() < 3 || words.size() > max_heading_words || !contains(fields, words[0])) return {};
     const auto is_plain = [](string_view word) {
         while (word.ends_with(':') || word.ends_with('#')) word.remove_suffix(1);
@@ -357,6 +363,21 @@ string quoted_in_heading(string_view inner) {
     if (!quotes || is_status(lower_case(words[0].substr(0, words[0].size() - 1)))) return {};
     const bool digits = std::any_of(inner.begin(), inner.end(), is_digit);
     return digits ? string{} : string(inner.substr(0, max_quoted_bytes));
+}
+
+/// Returns the label in front of the first name of a line, which tells of what it is: "B: Precision: 0.5, F1: 0.1".
+/// Returns nothing for phases, levels of logs and words of progress.
+string label_in_front(string_view line) {
+    const auto colon = line.find(": ");
+    if (colon == string_view::npos || colon == 0) return {};
+    const string_view label = line.substr(0, colon), rest = line.substr(colon + 2);
+    const auto name = std::min(rest.find_first_of(":=0123456789"), rest.size());
+    const bool names = name > 0 && name < rest.size() && !is_digit(rest[name]) && is_letter(rest[0]);
+    const bool word =
+        std::all_of(label.begin(), label.end(), [](char c) { return is_letter(c) || c == '_' || c == '-'; });
+    const string small = lower_case(label);
+    const bool tells = names && word && !is_status(small) && !is_log_level(label) && !contains_metric_word(small);
+    return tells ? string(label) : string{};
 }
 
 /// Returns true for an object or a call on a line of its own: "{'C': 10}", "Namespace(C=10)".
@@ -519,6 +540,7 @@ Subject Subjects::of(const Reading& reading, string_view metric) const {
     });
     if (!reading.sample.empty()) all[sample_key] = reading.sample;
     if (string record = record_in_front(reading.text); !record.empty()) all[record_key] = std::move(record);
+    if (string label = label_in_front(reading.text); !label.empty()) all[label_key] = std::move(label);
     if (string file = file_in_front(reading.text); !file.empty()) all[file_key] = std::move(file);
     if (!reading.row.empty()) {
         all[reading.row_is_named ? row_key : counted_row_key] = reading.row;

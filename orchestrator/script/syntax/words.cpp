@@ -79,6 +79,8 @@ bool is_label(const std::vector<string_view>& words) {
     return found != Phase::none;
 }
 
+bool is_log_level(string_view word) { return is_one_of(word, levels); }
+
 bool is_preposition(string_view word) { return is_one_of(lower_case(word), prepositions); }
 
 bool is_sample(string_view word) { return is_one_of(lower_case(word), samples); }

@@ -15,6 +15,8 @@ std::vector<std::string_view> essence(const std::vector<std::string_view>& words
 /// Returns true if the words name a phase and nothing else, as in "Validation set".
 bool is_label(const std::vector<std::string_view>& words);
 
+/// Returns true for INFO, WARNING and the like.
+bool is_log_level(std::string_view word);
 bool is_preposition(std::string_view word);
 /// Returns true for things over which a metric is taken: images, episodes.
 bool is_sample(std::string_view word);

@@ -307,6 +307,26 @@ TEST(Reports, ALineThatIsRepeatedWithItsNumberIsNoStep) {
         << "without a number each line is a report";
 }
 
+TEST(Reports, ALineOfANewEpochMayBeAsAnEarlierOne) {
+    const std::string bar = "29/29 [====] - 0s 2ms/step - loss: 0.5 - val_loss: ";
+    const std::string same = "Epoch 1/3\n" + bar + "0.9\nEpoch 2/3\n" + bar + "0.7\nEpoch 3/3\n" + bar + "0.9\n";
+    EXPECT_THAT(read_output("val_loss", same).values, ::testing::ElementsAre(0.9, 0.7, 0.9));
+}
+
+TEST(Reports, ATestAfterAllEpochsIsToldAlsoWhereItsValueOccurred) {
+    const std::string all = epochs("Epoch #/3, acc: $, f1: 0.4#\n", {}, "Saved as a.model\nacc: 0.7, f1: 0.1\n");
+    EXPECT_THAT(read_output("acc", all).warning, ::testing::HasSubstr("acc: 0.7, f1: 0.1"));
+    const std::string best = epochs("Epoch #/3, acc: $, f1: 0.4#\n", {}, "Best:\nacc: 0.7, f1: 0.42\n");
+    EXPECT_EQ(read_output("acc", best).warning, "") << "it repeats the second epoch";
+}
+
+TEST(Reports, OfSeveralLabelsInFrontAreTold) {
+    const Found found = read_output("F1", "B: precision: 0.5, F1: 0.1\nE: precision: 0.7, F1: 0.7\n");
+    EXPECT_THAT(found.warning, ::testing::HasSubstr("('B' and 'E')"));
+    EXPECT_EQ(read_output("loss", "INFO: loss: 0.5\nWARNING: loss: 0.4\n").warning, "");
+    EXPECT_THAT(read_output("WER", "for #1\nWER: 59\nfor #2\nWER: 58\n").warning, ::testing::HasSubstr("'for #1'"));
+}
+
 TEST(Reports, ASummaryOfTheSameEpochInAnotherNotationIsNoStep) {
     EXPECT_EQ(read_output("eval_loss", epochs("{'eval_loss': $, 'epoch': #}\n", {},
                                               "***** eval metrics *****\n  epoch = 3\n  eval_loss = 0.7\n"))
