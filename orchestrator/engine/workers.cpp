@@ -139,9 +139,9 @@ void complete_environment(LaunchSpec& spec, const ScriptWorker& script, const Pr
     // `python -m` searches the working folder.
     if (!script.cwd.empty()) path += (path.empty() ? "" : ":") + script::home_of(script);
     const std::string shim = script.shim.empty() ? "" : (programs.python / "shims" / script.shim).string() + ":";
-    // Several processes of a trial must write whole lines into one log.
+    // Output is read line by line, so that several processes must write whole lines.
     const bool unbuffered = script.environment.tuned && !script.environment.own.contains("PYTHONUNBUFFERED");
-    const std::string lines = unbuffered ? (programs.python / "lines").string() + ":" : "";
+    const std::string lines = script.metrics && unbuffered ? (programs.python / "lines").string() + ":" : "";
     spec.environment["PYTHONPATH"] = lines + shim + programs.python.string() + (path.empty() ? "" : ":" + path);
 }
 
