@@ -942,7 +942,7 @@ class ClientAnywhere(Script):
             children = [subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "LOCAL_RANK": "1"})] if rank == "0" else []
             for epoch in trial.epochs():
                 trial.report(epoch, val_loss=trial.params.lr)
-            print("rank", rank, "lr", trial.params.lr, "epoch", epoch, flush=True)
+            print(f"rank {rank} lr {trial.params.lr} epoch {epoch}\\n", end="", flush=True)  # at once: two processes have one log
             for child in children:
                 assert child.wait() == 0
             """)
