@@ -329,7 +329,7 @@ class FalseSsh(ClusterCase):
         self.assertFalse((self.folder / "runs/other").exists())
 
     def test_a_host_that_could_not_be_reached_for_a_time_joins_again(self):
-        self.write(trials=2, epochs=Agents.LONG, parallel=2)
+        self.write(trials=2, epochs=50 * Agents.LONG, parallel=2)  # longer than the host is away
         ssh = self.ssh('[ "$host" = far ] && test -e away && { echo "ssh: connect to host far: No route to host" >&2; exit 255; }\n'
                        'exec sh -c "$command"')
         child = self.begin("--on", "ssh:far,near", environment=ssh)
@@ -340,7 +340,7 @@ class FalseSsh(ClusterCase):
         wait_for(lambda: self.states().get("far", ("", ""))[0] == "set aside")
         (self.folder / "away").unlink()
         wait_for(lambda: re.search(r"far .*joined again\n", log.read_text()))
-        self.assertEqual(self.states()["far"], ("up", None))
+        wait_for(lambda: self.states()["far"] == ("up", None))
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 130, out + err)
